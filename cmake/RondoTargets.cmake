@@ -1,0 +1,31 @@
+# Targets of Rondo. One library target per folder under rondo/, named
+# rondo_<folder>; its tests are one executable, rondo_<folder>_test.
+
+add_library(rondo_flags INTERFACE)
+target_include_directories(rondo_flags INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+target_compile_options(rondo_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(RONDO_SANITIZE)
+  target_compile_options(rondo_flags INTERFACE
+    -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE})
+endif()
+
+# rondo_library(NAME SOURCES ... DEPS ... [TESTS ...])
+# SOURCES and TESTS are relative to the calling folder. DEPS are other targets;
+# what Rondo's own folders may depend on is checked by scripts/check_layers.
+function(rondo_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;TESTS" ${ARGN})
+  add_library(rondo_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(rondo_${name} PUBLIC rondo_flags ${ARG_DEPS})
+  if(RONDO_TESTS AND ARG_TESTS)
+    add_executable(rondo_${name}_test ${ARG_TESTS})
+    target_link_libraries(rondo_${name}_test PRIVATE
+      rondo_${name} GTest::gtest GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(rondo_${name}_test
+      TEST_PREFIX "${name}." PROPERTIES TIMEOUT 120 DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

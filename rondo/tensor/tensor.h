@@ -1,0 +1,98 @@
+// Tensor: a counted buffer of elements with a dtype and a shape.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rondo/base/status.h"
+#include "rondo/tensor/dtype.h"
+
+namespace rondo {
+
+// Extents, outermost first. A scalar has none.
+class RONDO_API Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> extents) : extents_(extents) {}
+  explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {}
+
+  int rank() const { return static_cast<int>(extents_.size()); }
+  int64_t operator[](int i) const { return extents_[static_cast<size_t>(i)]; }
+  std::span<const int64_t> extents() const { return extents_; }
+  // The product of the extents (1 for a scalar).
+  int64_t count() const;
+  std::string to_string() const;  // "[2, 3]"
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::vector<int64_t> extents_;
+};
+
+// Row-major and contiguous. Copying a Tensor shares the buffer; clone() copies
+// the elements. Buffers come from SharedHeap::process(), so same-host peers
+// reduce them in place. Building a tensor throws rondo::Error when the shape is
+// negative or memory runs out.
+class RONDO_API Tensor {
+ public:
+  Tensor() = default;  // no elements, f32, shape [0]
+  // Unspecified contents.
+  static Tensor empty(Shape shape, DType dtype = DType::kF32);
+  static Tensor zeros(Shape shape, DType dtype = DType::kF32);
+  // Every element `value`, of T's dtype: full({4}, 1.0f) is f32.
+  template <class T>
+  static Tensor full(Shape shape, T value) {
+    Tensor t = empty(std::move(shape), dtype_of<T>);
+    for (T& element : t.span<T>()) element = value;
+    return t;
+  }
+  template <class T>
+  static Tensor of(Shape shape, std::span<const T> values);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int64_t count() const { return count_; }
+  size_t bytes() const { return static_cast<size_t>(count_) * size_of(dtype_); }
+  void* data() { return buffer_.get(); }
+  const void* data() const { return buffer_.get(); }
+  // The elements as T; throws when T is not of this dtype.
+  template <class T>
+  std::span<T> span() {
+    check_type(dtype_of<T>);
+    return {static_cast<T*>(data()), static_cast<size_t>(count_)};
+  }
+  template <class T>
+  std::span<const T> span() const {
+    check_type(dtype_of<T>);
+    return {static_cast<const T*>(data()), static_cast<size_t>(count_)};
+  }
+  Tensor clone() const;
+  // The same buffer under another shape of the same count.
+  Tensor reshape(Shape shape) const;
+  // "f32[4] 6 6 6 6"; long tensors are cut in the middle.
+  std::string to_string() const;
+
+ private:
+  void check_type(DType wanted) const;
+
+  std::shared_ptr<void> buffer_;
+  DType dtype_ = DType::kF32;
+  Shape shape_{0};
+  int64_t count_ = 0;
+};
+
+template <class T>
+Tensor Tensor::of(Shape shape, std::span<const T> values) {
+  Tensor t = empty(std::move(shape), dtype_of<T>);
+  if (static_cast<size_t>(t.count_) != values.size())
+    throw Error(Code::kInvalidArgument,
+                "Tensor::of: the shape and the number of values differ");
+  std::copy(values.begin(), values.end(), t.span<T>().begin());
+  return t;
+}
+
+}  // namespace rondo
