@@ -3,17 +3,19 @@
 
 #include <chrono>
 
+#include "rondo/base/export.h"
+
 namespace rondo {
 
 using Clock = std::chrono::steady_clock;
 using Duration = std::chrono::nanoseconds;
 
 // Seconds as a Duration, for options that people write as 2.5.
-Duration seconds(double s);
-double to_seconds(Duration d);
+RONDO_API Duration seconds(double s);
+RONDO_API double to_seconds(Duration d);
 
 // A point in time by which something has to be over.
-class Deadline {
+class RONDO_API Deadline {
  public:
   explicit Deadline(Duration from_now);
   static Deadline never() { return Deadline(Clock::time_point::max()); }

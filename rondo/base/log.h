@@ -1,5 +1,6 @@
 // Log lines on standard error: "rondo[rank 2] warning: ...". RONDO_LOG sets the
-// least level that is written (debug, info, warning, error; warning unless set).
+// least level that is written (debug, info, warning, error; warning unless
+// set).
 #pragma once
 
 #include <fmt/core.h>

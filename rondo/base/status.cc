@@ -21,9 +21,9 @@ std::string_view code_name(Code code) {
 }
 
 Status::Status(Code code, std::string message)
-    : rep_(code == Code::kOk ? nullptr
-                             : std::make_shared<const Rep>(
-                                   Rep{code, std::move(message)})) {}
+    : rep_(code == Code::kOk
+               ? nullptr
+               : std::make_shared<const Rep>(Rep{code, std::move(message)})) {}
 
 const std::string& Status::message() const {
   static const std::string empty;

@@ -114,19 +114,19 @@ class [[nodiscard]] Result {
 }  // namespace rondo
 
 // Returns the failure of `expr` (a Status) to the caller.
-#define RONDO_RETURN_IF_ERROR(expr)                        \
-  do {                                                     \
-    if (::rondo::Status rondo_status_ = (expr);            \
-        !rondo_status_.ok())                               \
-      return rondo_status_;                                \
+#define RONDO_RETURN_IF_ERROR(expr)                                  \
+  do {                                                               \
+    if (::rondo::Status rondo_status_ = (expr); !rondo_status_.ok()) \
+      return rondo_status_;                                          \
   } while (false)
 
 #define RONDO_CONCAT_INNER(a, b) a##b
 #define RONDO_CONCAT(a, b) RONDO_CONCAT_INNER(a, b)
 
 // RONDO_ASSIGN_OR_RETURN(auto x, make_x()): x, or returns the failure.
-#define RONDO_ASSIGN_OR_RETURN(decl, expr) \
-  RONDO_ASSIGN_OR_RETURN_INNER(RONDO_CONCAT(rondo_result_, __LINE__), decl, expr)
+#define RONDO_ASSIGN_OR_RETURN(decl, expr)                                  \
+  RONDO_ASSIGN_OR_RETURN_INNER(RONDO_CONCAT(rondo_result_, __LINE__), decl, \
+                               expr)
 #define RONDO_ASSIGN_OR_RETURN_INNER(result, decl, expr) \
   auto result = (expr);                                  \
   if (!result.ok()) return result.status();              \
