@@ -24,7 +24,7 @@ TEST(Env, SecondsArePositive) {
 }
 
 TEST(Env, EmptyCountsAsUnset) {
-  Env env({{"A", ""}});
+  Env env(std::map<std::string, std::string>{{"A", ""}});
   EXPECT_FALSE(env.has("A"));
   EXPECT_TRUE(env.get_bool("A", true).value());
 }

@@ -1,4 +1,5 @@
-// RONDO_API marks what programs outside the library may link against.
+// RONDO_API marks what programs outside the library may link against. In the
+// standard's spelling, so that it may stand beside [[nodiscard]].
 #pragma once
 
-#define RONDO_API __attribute__((visibility("default")))
+#define RONDO_API [[gnu::visibility("default")]]
