@@ -5,9 +5,13 @@ add_library(rondo_flags INTERFACE)
 target_include_directories(rondo_flags INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
 target_compile_options(rondo_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-  -Wno-missing-field-initializers
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+if(RONDO_WERROR)
+  target_compile_options(rondo_flags INTERFACE -Werror)
+endif()
 if(RONDO_SANITIZE)
   target_compile_options(rondo_flags INTERFACE
     -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer -g)

@@ -1,0 +1,73 @@
+# The ways into Rondo. Everything a target needs is installed first by
+# scripts/setup; SETUP=true skips that on a machine set up by hand.
+
+SETUP ?= scripts/setup
+JOBS ?= $(shell nproc)
+# More options for cmake, for example CMAKE_ARGS=-DRONDO_WERROR=ON.
+CMAKE_ARGS ?=
+PYTHON = .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test build asan tsan debug bench lint format clean setup-%
+
+help:
+	@echo 'make demo     set up, build, and reduce over four ranks'
+	@echo 'make test     set up, build, and run every test'
+	@echo 'make build    set up and build into build/; the command is build/rondo'
+	@echo 'make debug    the same without optimisation, into build-debug/'
+	@echo 'make asan     build and test with the address and UB sanitizers'
+	@echo 'make tsan     build and test with the thread sanitizer'
+	@echo 'make bench    compare with Open MPI, MPICH and Gloo'
+	@echo 'make lint     check format, layers, clang-tidy and ruff'
+	@echo 'make format   rewrite the sources in the project'\''s format'
+	@echo 'make clean    remove what was built (.venv stays)'
+
+setup-%:
+	@$(SETUP) $*
+
+# $(call configure,PRESET): its output matters only when it fails.
+configure = echo 'cmake --preset $(1) $(CMAKE_ARGS)'; \
+	  log=$$(cmake --preset $(1) $(CMAKE_ARGS) 2>&1) \
+	  || { echo "$$log"; exit 1; }
+
+demo: setup-build
+	@$(call configure,release)
+	cmake --build build -j $(JOBS) --target rondo examples/hello
+	build/rondo run -n 4 -- build/examples/hello
+
+build: setup-build
+	@$(call configure,release)
+	cmake --build build -j $(JOBS)
+
+test: setup-test build
+	ctest --preset release -j $(JOBS)
+	@tests=$$(find python/tests tests -name '*_test.py' -o -name 'test_*.py' \
+	    2>/dev/null); \
+	  if [ -n "$$tests" ]; then \
+	    set -x; $(PYTHON) -m pytest -q --timeout=120 $$tests; fi
+
+debug: setup-build
+	@$(call configure,debug)
+	cmake --build --preset debug -j $(JOBS)
+
+asan tsan: setup-build
+	@$(call configure,$@)
+	cmake --build --preset $@ -j $(JOBS)
+	ctest --preset $@ -j $(JOBS)
+
+bench: setup-bench build
+	bench/compare
+
+lint: setup-lint
+	@scripts/check_layers --self-test
+	@scripts/check_layers
+	@scripts/format --check
+	@$(call configure,lint)
+	@scripts/tidy build-lint
+
+format: setup-lint
+	@scripts/format
+
+clean:
+	rm -rf build build-debug build-asan build-tsan build-lint \
+	  python/rondo/*.so .pytest_cache .ruff_cache

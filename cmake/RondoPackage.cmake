@@ -1,0 +1,64 @@
+# librondo.so, and the package by which other projects find it:
+#
+#   find_package(rondo REQUIRED)
+#   target_link_libraries(program PRIVATE rondo::rondo)
+#
+# The library is made of the folders that programs use; the launcher and the
+# command line are not among them. What programs may call is marked RONDO_API.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(rondo SHARED)
+add_library(rondo::rondo ALIAS rondo)
+foreach(folder base tensor transport rendezvous collectives capi)
+  if(TARGET rondo_${folder})
+    target_sources(rondo PRIVATE $<TARGET_OBJECTS:rondo_${folder}>)
+  endif()
+endforeach()
+set_target_properties(rondo PROPERTIES
+  LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0)
+target_compile_features(rondo PUBLIC cxx_std_20)
+# Headers of fmt are part of the interface (status.h); the rest is inside.
+target_link_libraries(rondo
+  PUBLIC fmt::fmt
+  PRIVATE $<BUILD_INTERFACE:rondo_flags> OpenSSL::Crypto PkgConfig::hwy
+          Threads::Threads)
+if(NOT RONDO_SANITIZE)
+  target_link_options(rondo PRIVATE -Wl,--no-undefined)
+endif()
+
+# The public headers: rondo.h, what it includes, and what a program may include
+# besides. A header listed here includes listed ones only.
+set(headers
+  rondo/rondo.h
+  rondo/base/clock.h
+  rondo/base/env.h
+  rondo/base/export.h
+  rondo/base/status.h
+  rondo/collectives/communicator.h
+  rondo/rendezvous/job_env.h
+  rondo/rendezvous/store.h
+  rondo/tensor/dtype.h
+  rondo/tensor/reduce.h
+  rondo/tensor/tensor.h)
+file(GLOB c_headers RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/rondo/capi/*.h)
+list(TRANSFORM headers PREPEND ${CMAKE_SOURCE_DIR}/)
+list(TRANSFORM c_headers PREPEND ${CMAKE_SOURCE_DIR}/)
+target_sources(rondo PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}
+  FILES ${headers} ${c_headers})
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
+install(TARGETS rondo EXPORT rondoTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_dir})
+configure_package_config_file(
+  ${CMAKE_SOURCE_DIR}/cmake/rondoConfig.cmake.in
+  ${CMAKE_BINARY_DIR}/rondoConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/rondoConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${CMAKE_BINARY_DIR}/rondoConfig.cmake
+  ${CMAKE_BINARY_DIR}/rondoConfigVersion.cmake
+  DESTINATION ${package_dir})
