@@ -10,10 +10,11 @@
 //                                "client" | S | C | purpose | subject)
 //   server -> client  Answer:    u32 verdict (0 welcome), u32 reserved,
 //                                32 B HMAC-SHA256(token, "server" | C | S |
-//                                verdict | subject)
+//                                verdict | subject); zeros unless the client
+//                                has proven the token
 //
-// Without a token (empty) the HMAC key is empty, and a server accepts only peers
-// whose address is a loopback address.
+// Without a token (empty) the HMAC key is empty, and a server accepts only
+// peers whose address is a loopback address.
 #pragma once
 
 #include <array>
@@ -42,21 +43,25 @@ enum class Verdict : uint32_t {
   kWelcome = 0,
   kWrongToken = 1,
   kWrongVersion = 2,
-  kNotHere = 3,      // token fine, but the subject names somebody else
-  kLoopbackOnly = 4, // no token and not a loopback peer
+  kNotHere = 3,       // token fine, but the subject names somebody else
+  kLoopbackOnly = 4,  // no token and not a loopback peer
 };
 
-// The client's side, blocking until the deadline. The error says what the server
-// answered and what to do (wrong token: RONDO_TOKEN differs between ranks).
+// The client's side, blocking until the deadline. The error says what the
+// server answered and what to do (wrong token: RONDO_TOKEN differs between
+// ranks).
 Status handshake_as_client(int fd, const std::string& token, Purpose purpose,
                            const Subject& subject, Deadline deadline);
+
+// Whether a server whose job has `token` (empty: none) talks to `peer` at all.
+bool may_join(const std::string& token, const SocketAddress& peer);
 
 // The server's side as a state machine for an event loop: never blocks, never
 // reads past the handshake, and gives up at its deadline.
 class ServerHandshake {
  public:
-  // `accept` is asked once the token is proven: whether this purpose and subject
-  // belong here.
+  // `accept` is asked once the token is proven: whether this purpose and
+  // subject belong here.
   using Accept = std::function<Verdict(Purpose, const Subject&)>;
   ServerHandshake(Fd fd, const std::string& token, Duration time_allowed,
                   Accept accept);

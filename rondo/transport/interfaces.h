@@ -32,12 +32,22 @@ class InterfaceFilter {
   // (IPv4 before IPv6, link-local last). An error that lists what there is when
   // nothing matches; loopback alone when the host has nothing else and the
   // filter is empty.
-  Result<std::vector<Interface>> select(const std::vector<Interface>& all) const;
+  Result<std::vector<Interface>> select(
+      const std::vector<Interface>& all) const;
 
  private:
-  struct Term;
-  std::vector<std::string> include_;
-  std::vector<std::string> exclude_;
+  struct Term {
+    std::string name;        // empty: a network
+    bool is_prefix = false;  // of names: "eth*"
+    SocketAddress network;
+    int prefix_length = 0;
+    bool matches(const Interface& interface) const;
+  };
+  static Result<Term> parse_term(std::string_view text);
+
+  std::string text_;  // as given, for messages
+  std::vector<Term> include_;
+  std::vector<Term> exclude_;
 };
 
 }  // namespace rondo
