@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "rondo/collectives/plan.h"
 
@@ -23,6 +24,9 @@ struct AllreduceArgs {
   // For hierarchical plans: host_of[r] is a small number naming r's host, equal
   // for ranks that share one. Empty: all on one host.
   std::span<const int> host_of = {};
+  // About how many elements of kScratch a plan may use (32 MiB of the widest
+  // type); what needs more is done in segments. The same on all ranks.
+  int64_t scratch = int64_t{4} << 20;
 };
 
 // allreduce, one file each (naive.cc, star.cc, tree.cc, butterfly.cc, ring.cc,
@@ -31,12 +35,25 @@ Plan naive_allreduce(const AllreduceArgs& args);
 Plan star_allreduce(const AllreduceArgs& args);
 Plan tree_allreduce(const AllreduceArgs& args);
 Plan butterfly_allreduce(const AllreduceArgs& args);
+// The butterfly for tiny vectors (butterfly.cc): half the steps, but the whole
+// vector in each.
+Plan recursive_doubling_allreduce(const AllreduceArgs& args);
 Plan ring_allreduce(const AllreduceArgs& args);
 // The part between hosts of the hierarchical algorithm: `members` are the ranks
 // (one per host) that own the same slice, in order; args.rank is one of them.
 // The plan reduces elements [slice.offset, +count) of the output over them by
-// the ring, in place.
+// the ring, in place, and finishes them.
 Plan slice_ring_allreduce(std::span<const int> members, int rank, Part slice);
+// Who owns which slice: the vector is cut into as many slices as the host with
+// the fewest ranks has; on each host the rank that is i-th among its host's owns
+// slice i. `members` are the owners of the same slice as `rank`, one per host,
+// in order of rank; index is -1 and members is empty if `rank` owns none.
+struct SliceOwners {
+  int slices = 1;
+  int index = -1;
+  std::vector<int> members;
+};
+SliceOwners slice_owners(std::span<const int> host_of, int rank);
 
 // broadcast: kOutput[count] of root to everybody's kOutput; binomial tree,
 // blocks are forwarded as they arrive.
@@ -44,8 +61,10 @@ Plan tree_broadcast(int n, int rank, int root, int64_t count);
 // broadcast for large counts: scatter by the root, then a ring allgather.
 Plan scatter_ring_broadcast(int n, int rank, int root, int64_t count);
 // reduce: kInput of everybody into kOutput of root (kOutput is untouched
-// elsewhere); binomial tree.
-Plan tree_reduce(int n, int rank, int root, int64_t count, bool in_place);
+// elsewhere); binomial tree. Elements travel in segments of at most `segment`, so
+// that the sums of ranks between root and leaves fit into little scratch.
+Plan tree_reduce(int n, int rank, int root, int64_t count, bool in_place,
+                 int64_t segment = int64_t{2} << 20);
 // allgatherv: counts[r] elements of r's kInput land at offset sum(counts[0..r))
 // of everybody's kOutput; ring. In place: the input already lies there, and the
 // plan does not touch kInput.
@@ -53,8 +72,9 @@ Plan ring_allgather(int n, int rank, std::span<const int64_t> counts,
                     bool in_place);
 // reduce_scatter: kInput has sum(counts) elements; part r, reduced over all
 // ranks, lands in r's kOutput (counts[r] elements). kInput is left as it was
-// (kScratch holds partial sums).
-Plan ring_reduce_scatter(int n, int rank, std::span<const int64_t> counts);
+// (kScratch holds partial sums, at most about `scratch` elements of them).
+Plan ring_reduce_scatter(int n, int rank, std::span<const int64_t> counts,
+                         int64_t scratch = int64_t{4} << 20);
 // gatherv and scatterv by the root directly. On the root, gather's kOutput and
 // scatter's kInput hold sum(counts) elements in rank order.
 Plan linear_gather(int n, int rank, int root, std::span<const int64_t> counts);
