@@ -61,6 +61,7 @@ bench: setup-bench build
 lint: setup-lint
 	@scripts/check_layers --self-test
 	@scripts/check_layers
+	@scripts/check_docs
 	@scripts/format --check
 	@$(call configure,lint)
 	@scripts/tidy build-lint
