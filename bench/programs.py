@@ -50,29 +50,39 @@ def end(process):
             process.wait()
 
 
-def run_together(commands, limit):
+def run_together(commands, limit, environments=None):
     """Runs the commands at once to their end; the first one's output.
 
-    The first to fail ends the others and is what the error tells.
+    The first to fail ends the others and is what the error tells. Each has its
+    own of the `environments`, where they are given.
     """
     running = []
+    environments = environments or [None] * len(commands)
     with contextlib.ExitStack() as stack:
-        outputs = [stack.enter_context(tempfile.TemporaryFile("w+"))
-                   for _ in commands]
-        errors = [stack.enter_context(tempfile.TemporaryFile("w+"))
-                  for _ in commands]
+        outputs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in commands]
+        errors = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in commands]
         try:
-            for command, out, err in zip(commands, outputs, errors):
-                running.append(subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                    start_new_session=True))
+            for command, out, err, environment in zip(
+                commands, outputs, errors, environments, strict=True
+            ):
+                running.append(
+                    subprocess.Popen(
+                        command,
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=err,
+                        env=environment,
+                        start_new_session=True,
+                    )
+                )
             deadline = time.monotonic() + limit
             while any(p.poll() is None for p in running):
                 if any(p.poll() for p in running):
                     break
                 if time.monotonic() > deadline:
                     raise ProgramError(
-                        f"`{' '.join(commands[0])}` ran beyond {limit:.0f} s")
+                        f"`{' '.join(commands[0])}` ran beyond {limit:.0f} s"
+                    )
                 time.sleep(0.01)
         except OSError as error:
             raise ProgramError(f"{commands[0][0]}: {error.strerror}") from error
@@ -85,8 +95,10 @@ def run_together(commands, limit):
             errors[failed].seek(0)
             said = errors[failed].read() + outputs[failed].read()
             tail = " | ".join(said.strip().splitlines()[-3:])
-            raise ProgramError(f"`{' '.join(commands[failed])}` exited with "
-                               f"{running[failed].returncode}: {tail}")
+            raise ProgramError(
+                f"`{' '.join(commands[failed])}` exited with "
+                f"{running[failed].returncode}: {tail}"
+            )
         outputs[0].seek(0)
         return outputs[0].read()
 
@@ -137,19 +149,37 @@ class Rondo(Program):
 
     def rows(self, ranks, sizes, scratch):
         file = os.path.join(scratch, "rows.json")
-        run_together([[
-            str(self.binary), "bench", "allreduce", "-n", str(ranks),
-            "--transport", self.transport, "--buffers", self.buffers,
-            "--sizes", ",".join(map(str, sizes)), "--dtype", "f32",
-            "--json", file, *self.extra]], self.limit(sizes))
+        run_together(
+            [
+                [
+                    str(self.binary),
+                    "bench",
+                    "allreduce",
+                    "-n",
+                    str(ranks),
+                    "--transport",
+                    self.transport,
+                    "--buffers",
+                    self.buffers,
+                    "--sizes",
+                    ",".join(map(str, sizes)),
+                    "--dtype",
+                    "f32",
+                    "--json",
+                    file,
+                    *self.extra,
+                ]
+            ],
+            self.limit(sizes),
+        )
         rows = json_rows(pathlib.Path(file).read_text())
         for row in rows:
             if row["correct"] is not True:
-                raise ProgramError(
-                    f"{self.name}: wrong result at {row['bytes']} bytes")
+                raise ProgramError(f"{self.name}: wrong result at {row['bytes']} bytes")
             if row["ranks"] != ranks:
-                raise ProgramError(f"{self.name}: {row['ranks']} ranks took "
-                                   f"part, not {ranks}")
+                raise ProgramError(
+                    f"{self.name}: {row['ranks']} ranks took part, not {ranks}"
+                )
         return rows
 
 
@@ -169,11 +199,27 @@ class Mpi(Program):
         return super().missing()
 
     def rows(self, ranks, sizes, scratch):
-        return json_rows(run_together([[
-            self.launcher, *self.flags(ranks), "-np", str(ranks),
-            str(self.binary), "--peer", self.name,
-            "--transport", self.transport, "--seconds", str(self.seconds),
-            *map(str, sizes)]], self.limit(sizes)))
+        return json_rows(
+            run_together(
+                [
+                    [
+                        self.launcher,
+                        *self.flags(ranks),
+                        "-np",
+                        str(ranks),
+                        str(self.binary),
+                        "--peer",
+                        self.name,
+                        "--transport",
+                        self.transport,
+                        "--seconds",
+                        str(self.seconds),
+                        *map(str, sizes),
+                    ]
+                ],
+                self.limit(sizes),
+            )
+        )
 
 
 def cores():
@@ -203,15 +249,37 @@ class Gloo(Program):
         self.seconds = seconds
 
     def command(self, rank, ranks, sizes, store, host):
-        return [str(self.binary), "--rank", str(rank), "--ranks", str(ranks),
-                "--store", store, "--host", host, "--algorithm", self.algorithm,
-                "--peer", self.name, "--transport", "tcp",
-                "--seconds", str(self.seconds), *map(str, sizes)]
+        return [
+            str(self.binary),
+            "--rank",
+            str(rank),
+            "--ranks",
+            str(ranks),
+            "--store",
+            store,
+            "--host",
+            host,
+            "--algorithm",
+            self.algorithm,
+            "--peer",
+            self.name,
+            "--transport",
+            "tcp",
+            "--seconds",
+            str(self.seconds),
+            *map(str, sizes),
+        ]
 
     def rows(self, ranks, sizes, scratch):
-        return json_rows(run_together(
-            [self.command(rank, ranks, sizes, scratch, "127.0.0.1")
-             for rank in range(ranks)], self.limit(sizes)))
+        return json_rows(
+            run_together(
+                [
+                    self.command(rank, ranks, sizes, scratch, "127.0.0.1")
+                    for rank in range(ranks)
+                ],
+                self.limit(sizes),
+            )
+        )
 
 
 def say(text):

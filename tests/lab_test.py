@@ -42,9 +42,7 @@ print(time.monotonic() - started)
 
 
 def lab(*arguments, check=True):
-    done = subprocess.run(
-        [LAB, *arguments], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([LAB, *arguments], capture_output=True, text=True, timeout=60)
     if check:
         assert done.returncode == 0, done.stderr
     return done
