@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <random>
 #include <utility>
 
@@ -22,7 +21,7 @@ bool has_src(ActionKind kind) {
          kind == ActionKind::kReduce;
 }
 bool has_dst(ActionKind kind) {
-  return kind != ActionKind::kSend && kind != ActionKind::kJoin;
+  return kind != ActionKind::kSend && kind < ActionKind::kJoin;
 }
 int64_t count_of(const Action& action) {
   return has_dst(action.kind) ? action.dst.count : action.src.count;
@@ -51,12 +50,16 @@ struct Running {
 class Simulation {
  public:
   Simulation(std::vector<SimulatedRank>& ranks, const SimulatorOptions& options)
-      : ranks_(ranks), options_(options), random_(options.seed) {
+      : ranks_(ranks),
+        options_(options),
+        random_(options.seed),
+        channels_(ranks.size(), std::vector<std::deque<Flight>>(ranks.size())) {
     for (const SimulatedRank& rank : ranks_) {
       Progress progress;
       for (const Action& action : rank.plan.actions) {
         progress.blocks.emplace_back(blocks_of(action), BlockState::kWaiting);
         progress.left.push_back(blocks_of(action));
+        progress.waiting.push_back(0);
         progress.priority.push_back(random_());
       }
       // Scratch holds whatever was there.
@@ -88,9 +91,12 @@ class Simulation {
   struct Progress {
     std::vector<std::vector<BlockState>> blocks;  // by action
     std::vector<int64_t> left;                    // blocks not done
+    std::vector<size_t> waiting;  // all blocks before this one have begun
     std::vector<uint64_t> priority;
     std::vector<int64_t> scratch;
     size_t first = 0;  // all before this action is done
+    // Nothing may begin, and nothing has happened since that could change it.
+    bool stuck = false;
   };
 
   // An empty message is one block of no elements: its header.
@@ -132,14 +138,11 @@ class Simulation {
       return false;
     }
     if (action.kind == ActionKind::kSend) {
-      auto channel = channels_.find({rank, action.peer});
-      return options_.capacity == 0 || channel == channels_.end() ||
-             static_cast<int64_t>(channel->second.size()) < options_.capacity;
+      return options_.capacity == 0 ||
+             static_cast<int64_t>(channels_[rank][action.peer].size()) <
+                 options_.capacity;
     }
-    if (is_recv(action.kind)) {
-      auto channel = channels_.find({action.peer, rank});
-      return channel != channels_.end() && !channel->second.empty();
-    }
+    if (is_recv(action.kind)) return !channels_[action.peer][rank].empty();
     return true;
   }
 
@@ -158,10 +161,13 @@ class Simulation {
       // A join with all before it done has been passed above.
       if (action.kind == ActionKind::kJoin) break;
       const std::vector<BlockState>& blocks = progress.blocks[i];
-      auto waiting =
-          std::find(blocks.begin(), blocks.end(), BlockState::kWaiting);
-      if (waiting == blocks.end()) continue;
-      int64_t block = waiting - blocks.begin();
+      size_t& waiting = progress.waiting[i];
+      while (waiting < blocks.size() &&
+             blocks[waiting] != BlockState::kWaiting) {
+        ++waiting;
+      }
+      if (waiting == blocks.size()) continue;
+      size_t block = waiting;
       if (is_message(action.kind)) {
         std::pair<bool, int> flow(action.kind == ActionKind::kSend,
                                   action.peer);
@@ -170,7 +176,7 @@ class Simulation {
       } else {
         // Local work has no order among its blocks.
         block += random_() % (blocks.size() - block);
-        if (!may_begin(rank, i, block)) block = waiting - blocks.begin();
+        if (!may_begin(rank, i, block)) block = waiting;
       }
       if (may_begin(rank, i, block)) found.emplace_back(i, block);
     }
@@ -180,7 +186,9 @@ class Simulation {
   bool begin_something() {
     if (!by_priority_) std::shuffle(order_.begin(), order_.end(), random_);
     for (int rank : order_) {
+      if (progress_[rank].stuck) continue;
       auto found = choices(rank);
+      progress_[rank].stuck = found.empty();
       if (found.empty()) continue;
       auto chosen = found[random_() % found.size()];
       if (by_priority_) {
@@ -205,15 +213,17 @@ class Simulation {
         flight.data = read(rank, action.src, block);
         done(rank, i, block);
       }
-      channels_[{rank, action.peer}].push_back(std::move(flight));
+      channels_[rank][action.peer].push_back(std::move(flight));
+      progress_[action.peer].stuck = false;
       return;
     }
     Running running{rank, i,     block, read(rank, action.dst, block),
                     {},   false, {}};
     if (is_recv(action.kind)) {
-      auto& channel = channels_[{action.peer, rank}];
+      auto& channel = channels_[action.peer][rank];
       running.flight = std::move(channel.front());
       channel.pop_front();
+      progress_[action.peer].stuck = false;
       if (running.flight.message_count != action.dst.count ||
           running.flight.block != block) {
         error_ = fmt::format(
@@ -263,6 +273,7 @@ class Simulation {
   void done(int rank, int i, int64_t block) {
     progress_[rank].blocks[i][block] = BlockState::kDone;
     --progress_[rank].left[i];
+    progress_[rank].stuck = false;
   }
 
   std::string left_over() const {
@@ -274,10 +285,12 @@ class Simulation {
             progress_[r].left[i], ranks_[r].plan.to_string());
       }
     }
-    for (const auto& [pair, channel] : channels_) {
-      if (channel.empty()) continue;
-      return fmt::format("rank {} never receives {} blocks of rank {}",
-                         pair.second, channel.size(), pair.first);
+    for (size_t a = 0; a < ranks_.size(); ++a) {
+      for (size_t b = 0; b < ranks_.size(); ++b) {
+        if (channels_[a][b].empty()) continue;
+        return fmt::format("rank {} never receives {} blocks of rank {}", b,
+                           channels_[a][b].size(), a);
+      }
     }
     return "";
   }
@@ -289,7 +302,7 @@ class Simulation {
   std::vector<int> order_;
   std::vector<Progress> progress_;
   std::vector<Running> running_;
-  std::map<std::pair<int, int>, std::deque<Flight>> channels_;
+  std::vector<std::vector<std::deque<Flight>>> channels_;  // [from][to]
   std::string error_;
 };
 
@@ -308,6 +321,9 @@ std::string fault_of(const Range& range, const Plan& plan, int64_t input,
 
 std::string fault_of(const Plan& plan, int i, int n, int rank) {
   const Action& action = plan.actions[i];
+  if (action.kind > ActionKind::kJoin) {
+    return "needs memory that ranks share, which is not simulated";
+  }
   if (action.after != -1) {
     if (action.after < 0 || action.after >= i) return "after is not earlier";
     const Action& earlier = plan.actions[action.after];
