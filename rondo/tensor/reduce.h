@@ -43,15 +43,17 @@ RONDO_API Status check_reduce(ReduceOp op, DType dtype);
 // disjoint. Not for kUser. check_reduce(op, dtype) must be ok.
 void reduce(ReduceOp op, DType dtype, void* acc, const void* in, size_t count);
 
-// out[j][i] = in[0][i] op in[1][i] op ... for every j and every i in [0, count):
-// each source is read once, the result is formed in registers and stored to each
-// destination. Operands are combined in the order of `in`, so the result does
-// not depend on who calls. A destination may be the same array as a source;
-// partial overlap is not allowed. kAvg also divides by `ranks` before storing
-// (the same arithmetic as finish_avg). `streaming` stores past the caches
-// (non-temporal), for results larger than them; ordered before anything that
-// the caller publishes afterwards (a store fence is included).
-// in.size() >= 1, out.size() >= 1. Not for kUser.
+// out[j][i] = in[0][i] op in[1][i] op ... for every j and every i in [0,
+// count): each source is read once, the result is formed in registers and
+// stored to each destination. Operands are combined in the order of `in`, so
+// the result does not depend on who calls. A destination may be the same array
+// as a source; partial overlap is not allowed. kAvg also divides by `ranks`
+// before storing (the same arithmetic as finish_avg). `streaming` stores past
+// the caches (non-temporal), for results larger than them; ordered before
+// anything that the caller publishes afterwards (a store fence is included).
+// Destinations that are sources too, or that are aligned differently from
+// out[0], are stored normally all the same. in.size() >= 1, out.size() >= 1.
+// Not for kUser.
 void reduce_many(ReduceOp op, DType dtype, std::span<void* const> out,
                  std::span<const void* const> in, size_t count, int ranks,
                  bool streaming);

@@ -73,10 +73,12 @@ class Loop {
     if (end - i >= 8 * n) {
       const size_t to_aligned = head(n * sizeof(Lane));
       i = singles(one, i, i + to_aligned);
-      if (job_.streaming && can_stream(i, n * sizeof(Lane)))
-        i = blocks<true>(full, i, end);
+      const uint64_t streamed =
+          job_.streaming ? streamable(i, n * sizeof(Lane)) : 0;
+      if (streamed != 0)
+        i = blocks<true>(full, i, end, streamed);
       else
-        i = blocks<false>(full, i, end);
+        i = blocks<false>(full, i, end, 0);
     }
     i = singles(full, i, end);
     i = singles(narrow, i, end);
@@ -91,14 +93,21 @@ class Loop {
     return missing % sizeof(Element) == 0 ? missing / sizeof(Element) : 0;
   }
 
-  HWY_INLINE bool can_stream(size_t i, size_t bytes) const {
-    for (size_t j = 0; j < job_.outs; ++j)
-      if (reinterpret_cast<uintptr_t>(out(j) + i) % bytes != 0) return false;
-    return true;
+  // Bit j: whether destination j is streamed. It must be aligned at element i.
+  // One that is a source as well is stored normally: its lines were just read
+  // into the cache, and streaming would throw them out again.
+  HWY_INLINE uint64_t streamable(size_t i, size_t bytes) const {
+    uint64_t mask = 0;
+    for (size_t j = 0; j < job_.outs && j < 64; ++j) {
+      bool yes = reinterpret_cast<uintptr_t>(out(j) + i) % bytes == 0;
+      for (size_t s = 0; s < ins(); ++s) yes = yes && out(j) != in(s);
+      mask |= static_cast<uint64_t>(yes) << j;
+    }
+    return mask;
   }
 
   template <bool kStream, class D>
-  HWY_INLINE size_t blocks(D d, size_t i, size_t end) const {
+  HWY_INLINE size_t blocks(D d, size_t i, size_t end, uint64_t streamed) const {
     const size_t n = hn::Lanes(d);
     for (; end - i >= 4 * n; i += 4 * n) {
       const Element* first = in(0) + i;
@@ -119,7 +128,7 @@ class Loop {
       e = finish(d, e);
       for (size_t j = 0; j < job_.outs; ++j) {
         Element* p = out(j) + i;
-        if constexpr (kStream) {
+        if (kStream && j < 64 && (streamed >> j & 1) != 0) {
           L::stream4(d, a, b, c, e, p);
         } else {
           L::store(d, a, p);
