@@ -49,15 +49,25 @@ inline constexpr DType dtype_of = [] {
   static_assert(sizeof(T) == 0, "no DType for this C++ type");
   return DType::kF32;
 }();
-template <> inline constexpr DType dtype_of<double> = DType::kF64;
-template <> inline constexpr DType dtype_of<float> = DType::kF32;
-template <> inline constexpr DType dtype_of<Half> = DType::kF16;
-template <> inline constexpr DType dtype_of<BFloat16> = DType::kBF16;
-template <> inline constexpr DType dtype_of<int64_t> = DType::kI64;
-template <> inline constexpr DType dtype_of<int32_t> = DType::kI32;
-template <> inline constexpr DType dtype_of<int16_t> = DType::kI16;
-template <> inline constexpr DType dtype_of<int8_t> = DType::kI8;
-template <> inline constexpr DType dtype_of<uint8_t> = DType::kU8;
-template <> inline constexpr DType dtype_of<bool> = DType::kBool;
+template <>
+inline constexpr DType dtype_of<double> = DType::kF64;
+template <>
+inline constexpr DType dtype_of<float> = DType::kF32;
+template <>
+inline constexpr DType dtype_of<Half> = DType::kF16;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::kBF16;
+template <>
+inline constexpr DType dtype_of<int64_t> = DType::kI64;
+template <>
+inline constexpr DType dtype_of<int32_t> = DType::kI32;
+template <>
+inline constexpr DType dtype_of<int16_t> = DType::kI16;
+template <>
+inline constexpr DType dtype_of<int8_t> = DType::kI8;
+template <>
+inline constexpr DType dtype_of<uint8_t> = DType::kU8;
+template <>
+inline constexpr DType dtype_of<bool> = DType::kBool;
 
 }  // namespace rondo

@@ -1,11 +1,16 @@
-// SharedHeap: the process's memory for tensors, in one file that same-host peers
-// can map.
+// SharedHeap: the process's memory for tensors, in one file that same-host
+// peers can map.
 //
 // The heap is one large sparse memfd (as many bytes as the machine has memory;
 // pages exist once touched), mapped once at `base()`. A peer that opens
-// /proc/<pid>/fd/<fd()> and maps it whole sees every buffer, past and future, at
-// the same offset. Where a memfd cannot be had or mapped (seccomp, RLIMIT_FSIZE,
-// RLIMIT_AS), the heap hands out private memory and shareable() is false.
+// /proc/<pid>/fd/<fd()> and maps it whole sees every buffer, past and future,
+// at the same offset. Where a memfd cannot be had or mapped (seccomp,
+// RLIMIT_FSIZE, RLIMIT_AS), the heap hands out private memory and shareable()
+// is false.
+//
+// A process made by fork() gets a heap of its own for what it allocates.
+// Buffers from before the fork stay readable in it, and what it writes to them
+// is its own; until it does, it sees what the parent writes.
 //
 // Thread-safe. One per process, made on first use, never destroyed.
 #pragma once
@@ -27,7 +32,8 @@ class RONDO_API SharedHeap {
   // unique pointer too.
   void* allocate(size_t bytes);
   // Gives back what allocate returned. Freed memory is kept for reuse up to a
-  // bound (see docs), beyond which its pages go back to the system.
+  // bound (1 GiB), beyond which its pages go back to the system. nullptr is
+  // fine.
   void free(void* p);
 
   // Whether peers can map this heap.
@@ -42,7 +48,8 @@ class RONDO_API SharedHeap {
   std::optional<uint64_t> offset_of(const void* p, size_t bytes) const {
     const auto at = reinterpret_cast<uintptr_t>(p);
     const auto low = reinterpret_cast<uintptr_t>(base_);
-    if (fd_ < 0 || at < low || at - low >= bytes_ || bytes > bytes_ - (at - low))
+    if (fd_ < 0 || at < low || at - low >= bytes_ ||
+        bytes > bytes_ - (at - low))
       return std::nullopt;
     return at - low;
   }
@@ -50,6 +57,8 @@ class RONDO_API SharedHeap {
  private:
   struct Blocks;
   SharedHeap();
+  static void after_fork();  // in the child
+  void adopt(Blocks* blocks);
   ~SharedHeap() = delete;
 
   int fd_ = -1;

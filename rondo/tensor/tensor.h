@@ -1,6 +1,7 @@
 // Tensor: a counted buffer of elements with a dtype and a shape.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
