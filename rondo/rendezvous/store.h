@@ -36,6 +36,8 @@ RONDO_API std::shared_ptr<Store> prefix_store(std::shared_ptr<Store> store,
 // Within one process: ranks as threads share the pointer.
 RONDO_API std::shared_ptr<Store> make_memory_store();
 // One file per key in a folder (local, or on a file system that all hosts see).
+// The folder is made when it is not there, for this user only, and belongs to
+// one job: keys of an older one would be taken for this one's.
 RONDO_API Result<std::shared_ptr<Store>> open_file_store(
     const std::string& folder);
 

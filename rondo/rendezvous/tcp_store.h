@@ -18,6 +18,8 @@ class RONDO_API TcpStoreServer {
       const SocketAddress& address, PortRange ports, const std::string& token);
   virtual ~TcpStoreServer() = default;
   virtual SocketAddress address() const = 0;
+  // Waits until no client is connected; false when the deadline comes first.
+  virtual bool wait_idle(Deadline deadline) = 0;
 };
 
 // Connects, retrying until the deadline (the server may start later); the error
