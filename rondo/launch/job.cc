@@ -1,0 +1,291 @@
+#include "rondo/launch/job.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/launch/descendants.h"
+#include "rondo/launch/hosts.h"
+#include "rondo/launch/local_job.h"
+
+namespace rondo {
+namespace {
+
+// After the agents' own SIGKILL: an agent that has not come back by then, or
+// the connection to it, is cut.
+constexpr Duration kCutOff =
+    LocalJob::kTermTime + std::chrono::milliseconds(1000);
+constexpr Duration kGiveUp =
+    LocalJob::kTermTime + std::chrono::milliseconds(1400);
+
+constexpr Duration kLastWords = std::chrono::milliseconds(300);
+
+std::set<pid_t> children_now() {
+  std::set<pid_t> pids;
+  for (const Process& process : list_descendants()) pids.insert(process.pid);
+  return pids;
+}
+
+std::string ranks_of(const AgentLink& link) {
+  std::vector<int> ranks(link.spec().count);
+  for (int i = 0; i < link.spec().count; ++i)
+    ranks[i] = link.spec().first_rank + i;
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks",
+                     rank_list(ranks));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> Job::create(const JobOptions& options) {
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  // Under nohup a hang-up stays ignored.
+  const bool nohup = hangup.sa_handler == SIG_IGN;
+  RONDO_ASSIGN_OR_RETURN(
+      SignalWatch signals,
+      SignalWatch::start({SIGINT, SIGTERM, SIGCHLD, nohup ? SIGINT : SIGHUP}));
+  RONDO_ASSIGN_OR_RETURN(auto loop, EventLoop::create());
+  RONDO_ASSIGN_OR_RETURN(auto out, OutputWriter::start(STDOUT_FILENO));
+  RONDO_ASSIGN_OR_RETURN(auto err, OutputWriter::start(STDERR_FILENO));
+  return std::unique_ptr<Job>(new Job(options, std::move(loop),
+                                      std::move(signals), std::move(out),
+                                      std::move(err)));
+}
+
+Job::Job(const JobOptions& options, std::unique_ptr<EventLoop> loop,
+         SignalWatch signals, std::unique_ptr<OutputWriter> out,
+         std::unique_ptr<OutputWriter> err)
+    : options_(options),
+      not_ours_(children_now()),
+      loop_(std::move(loop)),
+      signals_(std::move(signals)),
+      out_(std::move(out)),
+      err_(std::move(err)),
+      output_(options.ranks, options.output, *out_, *err_),
+      ranks_(options.ranks) {
+  // Should the agent on this host be killed, its orphans come here.
+  adopt_orphans();
+}
+
+Job::~Job() {
+  agents_.clear();
+  end_leftovers();
+}
+
+Status Job::add_host(const std::vector<std::string>& command,
+                     const std::string& host, const JobSpec& spec) {
+  auto link = AgentLink::start(*loop_, command, host, spec, *this);
+  if (!link.ok())
+    return link.status().with_context(
+        fmt::format("cannot start ranks on {}", host));
+  agents_.push_back({std::move(*link), LineSplitter(4096)});
+  return {};
+}
+
+Result<int> Job::run() {
+  RONDO_RETURN_IF_ERROR(watch());
+  while (!all_closed() && !out_of_time_) loop_->run_once();
+  agents_.clear();
+  end_leftovers();
+  report_last_errors();
+  // Whoever reads the output has all the time, unless the job was told to end.
+  const Deadline last_words{kLastWords};
+  loop_->after(kLastWords, [] {});
+  while (out_->queued() + err_->queued() > 0 &&
+         !(interrupted_ && last_words.passed()))
+    loop_->run_once();
+  return exit_code_.value_or(0);
+}
+
+Status Job::watch() {
+  RONDO_RETURN_IF_ERROR(
+      loop_->watch(signals_.fd(), EPOLLIN, [this] { take_signals(); }));
+  for (OutputWriter* writer : {out_.get(), err_.get()})
+    RONDO_RETURN_IF_ERROR(
+        loop_->watch(writer->event_fd(), EPOLLIN,
+                     [this, writer] { output_moved(*writer); }));
+  if (options_.timeout > Duration::zero())
+    loop_->after(options_.timeout, [this] { time_is_up(); });
+  return {};
+}
+
+void Job::take_signals() {
+  while (const int signal = signals_.next()) {
+    if (signal == SIGCHLD)
+      loop_->later([this] {
+        for (Agent& agent : agents_) agent.link->reap();
+      });
+    else
+      take_signal(signal);
+  }
+}
+
+void Job::take_signal(int signal) {
+  if (interrupted_) {
+    // Asked twice: without the time to end well.
+    for (Agent& agent : agents_) agent.link->kill();
+    return;
+  }
+  interrupted_ = true;
+  decide(128 + signal,
+         fmt::format("received SIG{}; ending {}", sigabbrev_np(signal),
+                     options_.ranks == 1
+                         ? std::string("the rank")
+                         : fmt::format("all {} ranks", options_.ranks)));
+  end_all();
+}
+
+void Job::output_moved(OutputWriter& writer) {
+  writer.clear_event();
+  if (out_->queued() < OutputWriter::kLow &&
+      err_->queued() < OutputWriter::kLow)
+    pause_all(false);
+  if (out_->broken() && !all_closed() && !ending_) {
+    decide(128 + SIGPIPE, "nobody reads standard output any more; ending");
+    end_all();
+  }
+}
+
+void Job::time_is_up() {
+  if (all_closed()) return;
+  const bool first = decide(
+      124,
+      fmt::format("time is up after {} s (--timeout); still running: "
+                  "ranks {}",
+                  to_seconds(options_.timeout), rank_list(still_running())));
+  if (first) interrupted_ = true;
+  end_all();
+}
+
+bool Job::decide(int exit_code, const std::string& reason) {
+  if (exit_code_) return false;
+  exit_code_ = exit_code;
+  output_.say("rondo: " + reason);
+  return true;
+}
+
+void Job::end_all() {
+  if (ending_) return;
+  ending_ = true;
+  pause_all(false);
+  for (Agent& agent : agents_) agent.link->terminate();
+  loop_->after(kCutOff, [this] {
+    for (Agent& agent : agents_) agent.link->abandon();
+  });
+  loop_->after(kGiveUp, [this] { out_of_time_ = true; });
+}
+
+void Job::pause_all(bool pause) {
+  if (pause && ending_) return;
+  for (Agent& agent : agents_) agent.link->pause(pause);
+}
+
+void Job::on_started(AgentLink&, int rank, pid_t pid) {
+  ranks_[rank].pid = pid;
+}
+
+void Job::on_output(int rank, Stream stream, std::string_view bytes) {
+  const size_t queued = out_->queued() + err_->queued();
+  // A reader that has stopped must not keep the job from ending.
+  if (ending_ && queued > 2 * OutputWriter::kHigh) return;
+  output_.add(rank, stream, bytes);
+  if (queued > OutputWriter::kHigh) pause_all(true);
+}
+
+void Job::on_exited(AgentLink& link, int rank, int wait_status) {
+  output_.flush(rank);
+  ranks_[rank].exited = true;
+  if (wait_status == 0) return;
+  const std::string where =
+      link.host() == "localhost" ? "" : " on " + link.host();
+  if (!decide(exit_code_of(wait_status),
+              fmt::format("rank {} (pid {}{}) {}", rank, ranks_[rank].pid,
+                          where, describe_exit(wait_status))))
+    return;
+  failed_rank_ = rank;
+  loop_->after(options_.grace, [this] {
+    if (all_closed() || ending_) return;
+    if (const auto late = still_running(); !late.empty())
+      output_.say(fmt::format(
+          "rondo: ending {} {}, still running {} s after rank {} failed",
+          late.size() == 1 ? "rank" : "ranks", rank_list(late),
+          to_seconds(options_.grace), *failed_rank_));
+    end_all();
+  });
+}
+
+void Job::on_agent_error(AgentLink& link, std::string_view bytes) {
+  for (Agent& agent : agents_) {
+    if (agent.link.get() != &link) continue;
+    agent.errors.feed(bytes, [&](std::string_view line, bool) {
+      output_.say(fmt::format("[{}] {}", link.host(), line));
+    });
+  }
+}
+
+void Job::on_refused(AgentLink& link, int exit_code,
+                     const std::string& message) {
+  const std::string where =
+      link.host() == "localhost" ? "" : " on " + link.host();
+  decide(exit_code,
+         fmt::format("cannot start {}{}: {}", ranks_of(link), where, message));
+  end_all();
+}
+
+void Job::on_closed(AgentLink& link, const Status& status) {
+  for (Agent& agent : agents_)
+    if (agent.link.get() == &link)
+      if (const std::string rest = agent.errors.take_rest(); !rest.empty())
+        output_.say(fmt::format("[{}] {}", link.host(), rest));
+  bool started = false;
+  for (int i = 0; i < link.spec().count; ++i) {
+    Rank& rank = ranks_[link.spec().first_rank + i];
+    started = started || rank.pid != 0;
+    rank.exited = true;
+  }
+  if (status.ok()) return;
+  decide(255, started ? fmt::format("lost {} on {}: {}", ranks_of(link),
+                                    link.host(), status.message())
+                      : fmt::format("cannot start {} on {}: {}", ranks_of(link),
+                                    link.host(), status.message()));
+  loop_->after(started ? options_.grace : Duration::zero(),
+               [this] { end_all(); });
+}
+
+bool Job::all_closed() const {
+  return std::all_of(agents_.begin(), agents_.end(),
+                     [](const Agent& a) { return a.link->closed(); });
+}
+
+std::vector<int> Job::still_running() const {
+  std::vector<int> running;
+  for (size_t rank = 0; rank < ranks_.size(); ++rank)
+    if (!ranks_[rank].exited) running.push_back(static_cast<int>(rank));
+  return running;
+}
+
+void Job::report_last_errors() {
+  if (!failed_rank_) return;
+  const auto lines = output_.last_errors(*failed_rank_);
+  if (lines.empty()) return;
+  output_.say(fmt::format("rondo: the last that rank {} wrote to stderr:",
+                          *failed_rank_));
+  for (const std::string& line : lines) output_.say("    " + line);
+}
+
+// Only where an agent on this host was killed is there anything left.
+void Job::end_leftovers() {
+  const Deadline deadline{std::chrono::milliseconds(500)};
+  while (!deadline.passed()) {
+    const auto left = list_descendants(not_ours_);
+    if (left.empty()) return;
+    for (const Process& process : left) ::kill(process.pid, SIGKILL);
+    usleep(5000);
+  }
+}
+
+}  // namespace rondo

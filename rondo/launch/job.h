@@ -1,0 +1,91 @@
+// Job: watches the agents of a job and decides how it ends.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rondo/launch/agent_link.h"
+#include "rondo/launch/rank_output.h"
+#include "rondo/launch/signals.h"
+
+namespace rondo {
+
+struct JobOptions {
+  int ranks = 1;
+  Duration timeout{0};  // 0: none
+  Duration grace{0};
+  RankOutputOptions output;
+};
+
+// The first thing that goes wrong decides the exit code and is told at once;
+// what follows from it is not told again. Used from the thread that made it.
+class Job : private AgentLink::Listener {
+ public:
+  // From here on SIGINT, SIGTERM and SIGHUP wait for run().
+  static Result<std::unique_ptr<Job>> create(const JobOptions& options);
+  // Leaves no process of the job behind.
+  ~Job() override;
+
+  // Starts the agent that runs `spec` on `host`.
+  Status add_host(const std::vector<std::string>& command,
+                  const std::string& host, const JobSpec& spec);
+  // Until every agent is gone; the job's exit code.
+  Result<int> run();
+
+ private:
+  struct Rank {
+    pid_t pid = 0;
+    bool exited = false;
+  };
+  struct Agent {
+    std::unique_ptr<AgentLink> link;
+    LineSplitter errors;
+  };
+
+  Job(const JobOptions& options, std::unique_ptr<EventLoop> loop,
+      SignalWatch signals, std::unique_ptr<OutputWriter> out,
+      std::unique_ptr<OutputWriter> err);
+
+  void on_started(AgentLink& link, int rank, pid_t pid) override;
+  void on_output(int rank, Stream stream, std::string_view bytes) override;
+  void on_exited(AgentLink& link, int rank, int wait_status) override;
+  void on_agent_error(AgentLink& link, std::string_view bytes) override;
+  void on_refused(AgentLink& link, int exit_code,
+                  const std::string& message) override;
+  void on_closed(AgentLink& link, const Status& status) override;
+
+  Status watch();
+  void take_signals();
+  void take_signal(int signal);
+  void output_moved(OutputWriter& writer);
+  void time_is_up();
+  // Decides the outcome, unless it is decided.
+  bool decide(int exit_code, const std::string& reason);
+  // Ends every agent: asks, then insists, then is over with it.
+  void end_all();
+  void pause_all(bool pause);
+  bool all_closed() const;
+  std::vector<int> still_running() const;
+  void report_last_errors();
+  void end_leftovers();
+
+  const JobOptions options_;
+  const std::set<pid_t> not_ours_;  // children from before the job
+  std::unique_ptr<EventLoop> loop_;
+  SignalWatch signals_;
+  std::unique_ptr<OutputWriter> out_;
+  std::unique_ptr<OutputWriter> err_;
+  RankOutput output_;
+  std::vector<Rank> ranks_;
+  std::vector<Agent> agents_;
+  std::optional<int> exit_code_;
+  std::optional<int> failed_rank_;
+  bool ending_ = false;
+  bool interrupted_ = false;
+  bool out_of_time_ = false;
+};
+
+}  // namespace rondo

@@ -1,0 +1,138 @@
+#include "rondo/launch/launcher.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "rondo/launch/descendants.h"
+#include "rondo/launch/job.h"
+#include "rondo/launch/process.h"
+#include "rondo/launch/store_address.h"
+#include "rondo/rendezvous/tcp_store.h"
+#include "rondo/transport/handshake.h"
+
+namespace rondo {
+namespace {
+
+bool is_here(const std::string& host) { return host == "localhost"; }
+
+// For a remote shell, which ssh always puts in between.
+std::string shell_quote(const std::string& word) {
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+Result<std::vector<std::string>> agent_command(const RunOptions& options,
+                                               const std::string& host) {
+  RONDO_ASSIGN_OR_RETURN(const std::string own, own_path());
+  if (is_here(host)) return std::vector<std::string>{own, "remote-agent"};
+  const std::string there =
+      options.remote_rondo.empty() ? own : options.remote_rondo;
+  if (options.use_srun)
+    // Overlapping: the allocation's processors may be taken by the step that
+    // the launcher itself runs in. --mem=0 for the same reason.
+    return std::vector<std::string>{
+        "srun",    "--nodes=1",          "--ntasks=1", "--overlap",   "--mem=0",
+        "--quiet", "--nodelist=" + host, there,        "remote-agent"};
+  std::vector<std::string> command = options.ssh_command;
+  // Options given first win, so those in ssh_command override these.
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=20",
+                             "ServerAliveInterval=5", "ServerAliveCountMax=3"})
+    command.insert(command.end(), {"-o", option});
+  command.insert(command.end(), {host, shell_quote(there) + " remote-agent"});
+  return command;
+}
+
+std::vector<std::string> remote_hosts(const RunOptions& options) {
+  std::vector<std::string> hosts;
+  for (const HostRanks& ranks : options.hosts)
+    if (!is_here(ranks.host)) hosts.push_back(ranks.host);
+  return hosts;
+}
+
+int world_size(const RunOptions& options) {
+  int size = 0;
+  for (const HostRanks& ranks : options.hosts) size += ranks.count;
+  return size;
+}
+
+// What every rank of the job is told, on every host.
+Result<std::map<std::string, std::string>> job_environment(
+    const RunOptions& options, const TcpStoreServer& store,
+    const std::string& token) {
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, value] : process_environment())
+    if (name.starts_with("RONDO_")) variables[name] = value;
+  const SocketAddress address = store.address();
+  if (!options.interface.empty())
+    variables["RONDO_INTERFACE"] = options.interface;
+  else if (address.is_loopback())
+    variables["RONDO_INTERFACE"] = "lo";
+  if (!options.port_range.empty())
+    variables["RONDO_PORT_RANGE"] = options.port_range;
+  for (const auto& [name, value] : options.environment) variables[name] = value;
+  variables["RONDO_STORE"] = "tcp://" + address.to_string();
+  variables["RONDO_TOKEN"] = token;
+  return variables;
+}
+
+Status check(const RunOptions& options) {
+  if (options.argv.empty())
+    return error(Code::kInvalidArgument, "no program to run");
+  const int size = world_size(options);
+  if (size < 1 || size > kMaxRanks)
+    return error(Code::kInvalidArgument, "a job has from 1 to {} ranks, not {}",
+                 kMaxRanks, size);
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_job(const RunOptions& options) {
+  RONDO_RETURN_IF_ERROR(check(options));
+  ensure_standard_streams();
+  signal(SIGPIPE, SIG_IGN);
+  RONDO_ASSIGN_OR_RETURN(const PortRange ports,
+                         PortRange::parse(options.port_range));
+  RONDO_ASSIGN_OR_RETURN(
+      const SocketAddress address,
+      store_address(remote_hosts(options), options.interface));
+
+  JobOptions job_options;
+  job_options.ranks = world_size(options);
+  job_options.timeout = options.timeout;
+  job_options.grace = options.grace;
+  job_options.output.prefix = options.prefix;
+  job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
+  job_options.output.colour_err = options.colour && isatty(STDERR_FILENO) == 1;
+  // Before the store's thread starts, so that no signal goes there.
+  RONDO_ASSIGN_OR_RETURN(const auto job, Job::create(job_options));
+
+  const std::string token = make_token();
+  RONDO_ASSIGN_OR_RETURN(const auto store,
+                         TcpStoreServer::start(address, ports, token));
+  JobSpec spec;
+  spec.argv = options.argv;
+  RONDO_ASSIGN_OR_RETURN(spec.environment,
+                         job_environment(options, *store, token));
+  std::error_code ignored;
+  spec.directory =
+      std::filesystem::absolute(
+          options.directory.empty() ? "." : options.directory, ignored)
+          .lexically_normal();
+  spec.directory_required = !options.directory.empty();
+  spec.world_size = job_options.ranks;
+  for (const HostRanks& ranks : options.hosts) {
+    spec.first_rank = ranks.first_rank;
+    spec.count = ranks.count;
+    RONDO_ASSIGN_OR_RETURN(const auto command,
+                           agent_command(options, ranks.host));
+    RONDO_RETURN_IF_ERROR(job->add_host(command, ranks.host, spec));
+  }
+  return job->run();
+}
+
+}  // namespace rondo
