@@ -1,0 +1,232 @@
+// `rondo run`: start a program as the ranks of a job.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "rondo/base/env.h"
+#include "rondo/cli/command.h"
+#include "rondo/launch/hosts.h"
+#include "rondo/launch/launcher.h"
+#include "rondo/launch/outer_job.h"
+#include "rondo/launch/process.h"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  rondo run -n 4 -- ./train --steps 100\n"
+    "  rondo run --hosts a:4,b:4 --env OMP_NUM_THREADS=2 -- python3 train.py\n"
+    "\n"
+    "Every rank finds RONDO_RANK, RONDO_WORLD_SIZE, RONDO_LOCAL_RANK,\n"
+    "RONDO_LOCAL_SIZE, RONDO_STORE and RONDO_TOKEN in its environment, and\n"
+    "/dev/null as its standard input. The host 'localhost' is this one; all\n"
+    "others are reached by ssh without a password, with rondo at the same "
+    "path.\n"
+    "In a Slurm allocation the nodes are reached by srun; under mpirun or "
+    "srun,\n"
+    "without -n and --hosts, the program takes the rank that it was given.\n"
+    "\n"
+    "The exit code is that of the first rank that failed (128 + signal), 124\n"
+    "after --timeout, 255 when a host cannot be reached.";
+
+// CLI11 does not know of the program behind "--".
+class RunFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: rondo run [-n N] [OPTIONS] -- PROGRAM ARGS...\n";
+  }
+};
+
+struct RunArguments {
+  int ranks = 0;
+  std::string hosts;
+  std::string hostfile;
+  std::vector<std::string> environment;
+  std::string directory;
+  std::string interface;
+  std::string port_range;
+  double timeout = 0;
+  double grace = 5;
+  bool no_prefix = false;
+  std::string ssh_command = "ssh";
+  std::string remote_rondo;
+  std::vector<std::string> stray;  // a program without "--"
+  CLI::Option* ranks_option = nullptr;
+};
+
+Result<std::vector<Host>> chosen_hosts(const RunArguments& args, const Env& env,
+                                       bool* slurm) {
+  if (!args.hosts.empty()) return parse_hosts(args.hosts);
+  if (!args.hostfile.empty()) {
+    std::ifstream file(args.hostfile);
+    if (!file)
+      return error(Code::kInvalidArgument, "--hostfile {}: {}", args.hostfile,
+                   std::strerror(errno));
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    auto hosts = parse_hostfile(text);
+    if (!hosts.ok()) return hosts.status().with_context(args.hostfile);
+    return hosts;
+  }
+  *slurm = detect_outer_job(env) == OuterJob::kSlurmAllocation;
+  if (*slurm) return slurm_hosts(env);
+  if (args.ranks_option->count() == 0)
+    return error(Code::kInvalidArgument,
+                 "say how many ranks to start: rondo run -n 4 -- PROGRAM");
+  return std::vector<Host>{{"localhost", args.ranks}};
+}
+
+// NAME=VALUE as it is; NAME alone with its value here.
+Status add_variable(const std::string& text, const Env& env,
+                    std::map<std::string, std::string>* variables) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (name.empty())
+    return error(Code::kInvalidArgument, "--env '{}': expected NAME=VALUE",
+                 text);
+  if (equals != std::string::npos) {
+    (*variables)[name] = text.substr(equals + 1);
+    return {};
+  }
+  const auto value = env.get(name);
+  if (!value)
+    return error(Code::kInvalidArgument,
+                 "--env {}: not set here; give its value with {}=VALUE", name,
+                 name);
+  (*variables)[name] = *value;
+  return {};
+}
+
+Status check(const RunArguments& args, const CommandLine& line) {
+  if (!args.stray.empty())
+    return error(Code::kInvalidArgument,
+                 "put -- in front of the program: rondo run -n 4 -- {} ...",
+                 args.stray.front());
+  if (line.program.empty())
+    return error(Code::kInvalidArgument,
+                 "no program to run: rondo run -n 4 -- PROGRAM ARGS...");
+  if (args.ranks_option->count() > 0 &&
+      (args.ranks < 1 || args.ranks > kMaxRanks))
+    return error(Code::kInvalidArgument, "-n {}: a job has from 1 to {} ranks",
+                 args.ranks, kMaxRanks);
+  if (!args.hosts.empty() && !args.hostfile.empty())
+    return error(Code::kInvalidArgument,
+                 "--hosts and --hostfile both say where to run; give one");
+  if (!(args.timeout >= 0 && args.grace >= 0 && args.timeout < 1e9 &&
+        args.grace < 1e9))
+    return error(Code::kInvalidArgument,
+                 "--timeout and --grace take a number of seconds from 0");
+  return {};
+}
+
+Result<RunOptions> run_options(const RunArguments& args,
+                               const CommandLine& line, const Env& env) {
+  RunOptions options;
+  options.argv = line.program;
+  RONDO_ASSIGN_OR_RETURN(const auto hosts,
+                         chosen_hosts(args, env, &options.use_srun));
+  RONDO_ASSIGN_OR_RETURN(options.hosts, assign_ranks(hosts, args.ranks));
+  for (const std::string& text : args.environment)
+    RONDO_RETURN_IF_ERROR(add_variable(text, env, &options.environment));
+  options.directory = args.directory;
+  options.interface = args.interface;
+  options.port_range = args.port_range;
+  options.timeout = seconds(args.timeout);
+  options.grace = seconds(args.grace);
+  options.prefix = !args.no_prefix;
+  options.colour = !env.has("NO_COLOR") && env.get_or("TERM", "") != "dumb";
+  options.ssh_command = CLI::detail::split_up(args.ssh_command);
+  if (options.ssh_command.empty())
+    return error(Code::kInvalidArgument, "--ssh-command is empty");
+  options.remote_rondo = args.remote_rondo;
+  return options;
+}
+
+// Becomes the program: whoever started this process gave it a rank.
+Result<int> become_program(const RunArguments& args, const CommandLine& line,
+                           const Env& env) {
+  auto environment = process_environment();
+  if (!args.interface.empty()) environment["RONDO_INTERFACE"] = args.interface;
+  if (!args.port_range.empty())
+    environment["RONDO_PORT_RANGE"] = args.port_range;
+  for (const std::string& text : args.environment)
+    RONDO_RETURN_IF_ERROR(add_variable(text, env, &environment));
+  if (!args.directory.empty() && chdir(args.directory.c_str()) != 0)
+    return errno_error(Code::kInvalidArgument, errno,
+                       "--wdir " + args.directory);
+  RONDO_ASSIGN_OR_RETURN(const std::string path,
+                         find_program(line.program[0], environment, ""));
+  return execute(path, line.program, environment);
+}
+
+Result<int> run(const RunArguments& args, const CommandLine& line) {
+  const Env env = Env::process();
+  RONDO_RETURN_IF_ERROR(check(args, line));
+  if (args.ranks_option->count() == 0 && args.hosts.empty() &&
+      args.hostfile.empty() && detect_outer_job(env) == OuterJob::kRank)
+    return become_program(args, line, env);
+  RONDO_ASSIGN_OR_RETURN(const RunOptions options,
+                         run_options(args, line, env));
+  return run_job(options);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, CommandLine& line) {
+  auto args = std::make_shared<RunArguments>();
+  CLI::App* command =
+      app.add_subcommand("run", "Start a program as the ranks of a job");
+  command->formatter(std::make_shared<RunFormatter>());
+  command->footer(kFooter);
+  args->ranks_option =
+      command->add_option("-n,--ranks", args->ranks, "Number of ranks")
+          ->type_name("N");
+  const auto text = [&](const char* name, std::string& value, const char* help,
+                        const char* type) {
+    command->add_option(name, value, help)->type_name(type);
+  };
+  text("--hosts", args->hosts, "Hosts and how many ranks each takes",
+       "a:4,b:4");
+  text("--hostfile", args->hostfile, "The same, one host per line", "FILE");
+  command
+      ->add_option("--env", args->environment,
+                   "A variable for every rank; NAME alone hands this one on")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  text("--wdir", args->directory, "Directory to start the ranks in", "DIR");
+  text("--interface", args->interface,
+       "Interfaces to use: names, networks, addresses, ^excluded", "SPEC");
+  text("--port-range", args->port_range, "Ports to listen on", "A-B");
+  command
+      ->add_option("--timeout", args->timeout,
+                   "End the job after so long (exit code 124)")
+      ->type_name("SECONDS");
+  command
+      ->add_option("--grace", args->grace,
+                   "Time for the others after a rank failed")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command->add_flag("--no-prefix", args->no_prefix,
+                    "Output as it is, without [RANK] in front");
+  text("--ssh-command", args->ssh_command, "How to call ssh", "COMMAND");
+  text("--remote-rondo", args->remote_rondo, "Path of rondo on the other hosts",
+       "PATH");
+  command->add_option("program", args->stray)->group("");
+  command->callback([args, &line] {
+    line.takes_program = true;
+    line.action = [args, &line] {
+      const Result<int> code = run(*args, line);
+      if (code.ok()) return *code;
+      std::fprintf(stderr, "rondo run: %s\n", code.status().message().c_str());
+      return kUsageError;
+    };
+  });
+}
+
+}  // namespace rondo
