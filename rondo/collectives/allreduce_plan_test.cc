@@ -78,6 +78,8 @@ TEST_P(AllreducePlanTest, IsRightUnderAnyLegalSchedule) {
   for (int n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16}) {
     for (int64_t count : {0, 1, n - 1, n, n + 1, 3 * n + 1, 100}) {
       for (Place place : {Place::kAll, Place::kNone, Place::kEven}) {
+        // Many ranks, some of each kind: enough for what small n has not shown.
+        if (n > 9 && place != Place::kEven) continue;
         // Every seed runs in each of the four ways that channels can be.
         for (uint64_t seed = 0; seed < (n > 9 ? 2 : 4); ++seed) {
           for (int way = 0; way < 4; ++way) {
@@ -87,7 +89,8 @@ TEST_P(AllreducePlanTest, IsRightUnderAnyLegalSchedule) {
                          << " way " << way);
             int64_t block = seed < 2 ? 2 : 3;
             run(GetParam(), n, count, place,
-                {seed, block, way % 2, /*late=*/way >= 2});
+                {seed, block, way % 2, /*late=*/way >= 2,
+                 /*streams=*/1 + static_cast<int>(seed / 2) * 2});
             if (HasFatalFailure()) return;
           }
         }

@@ -50,11 +50,10 @@ struct View {
   View() = default;
   View(void* p, int64_t n, DType t) : data(p), count(n), dtype(t) {}
   View(Tensor& t) : View(t.data(), t.count(), t.dtype()) {}
-  template <class T>
-    requires(!std::is_const_v<T>)
+  template <Element T>
   View(std::span<T> s)
       : View(s.data(), static_cast<int64_t>(s.size()), dtype_of<T>) {}
-  template <class T>
+  template <Element T>
   View(std::vector<T>& v) : View(std::span<T>(v)) {}
 };
 
@@ -69,10 +68,11 @@ struct ConstView {
   ConstView(View v) : ConstView(v.data, v.count, v.dtype) {}
   ConstView(const Tensor& t) : ConstView(t.data(), t.count(), t.dtype()) {}
   template <class T>
+    requires Element<std::remove_const_t<T>>
   ConstView(std::span<T> s)
       : ConstView(s.data(), static_cast<int64_t>(s.size()),
                   dtype_of<std::remove_const_t<T>>) {}
-  template <class T>
+  template <Element T>
   ConstView(const std::vector<T>& v) : ConstView(std::span<const T>(v)) {}
 };
 
@@ -225,6 +225,8 @@ class RONDO_API Communicator {
                          View out, std::span<const int64_t> recv_counts,
                          const CallOptions& options = {});
   Work barrier_async(const CallOptions& options = {});
+  Work batch_async(std::span<const Transfer> transfers,
+                   const CallOptions& options = {});
   Work send_async(ConstView from, int peer, const CallOptions& options = {});
   Work recv_async(View into, int peer, const CallOptions& options = {});
 
@@ -245,6 +247,7 @@ class RONDO_API Communicator {
   friend class CommunicatorImpl;
   explicit Communicator(std::shared_ptr<CommunicatorImpl> impl)
       : impl_(std::move(impl)) {}
+  static Work finished(Status status);
   std::shared_ptr<CommunicatorImpl> impl_;
 };
 

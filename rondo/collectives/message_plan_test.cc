@@ -53,7 +53,8 @@ void run(int n, const std::function<SimulatedRank(int rank)>& make,
                    << "n " << n << " seed " << seed << " way " << way);
       std::vector<SimulatedRank> ranks;
       for (int r = 0; r < n; ++r) ranks.push_back(make(r));
-      ASSERT_EQ(simulate(ranks, {seed, 2 + way % 2, way % 2, way > 1}), "");
+      ASSERT_EQ(simulate(ranks, {seed, 2 + way % 2, way % 2, way > 1, 1 + way}),
+                "");
       for (int r = 0; r < n; ++r) check(r, ranks[r]);
       if (testing::Test::HasFailure()) return;
     }

@@ -27,6 +27,11 @@ struct AllreduceArgs {
   // About how many elements of kScratch a plan may use (32 MiB of the widest
   // type); what needs more is done in segments. The same on all ranks.
   int64_t scratch = int64_t{4} << 20;
+  // Elements in a cache line: slices in shared memory begin on one.
+  int64_t unit = 16;
+  // Whether the ranks of this rank's host reach each other's buffers; if not,
+  // the hierarchical plan moves them by messages. May differ between hosts.
+  bool shared_buffers = true;
 };
 
 // allreduce, one file each (naive.cc, star.cc, tree.cc, butterfly.cc, ring.cc,
@@ -39,6 +44,7 @@ Plan butterfly_allreduce(const AllreduceArgs& args);
 // vector in each.
 Plan recursive_doubling_allreduce(const AllreduceArgs& args);
 Plan ring_allreduce(const AllreduceArgs& args);
+Plan hierarchical_allreduce(const AllreduceArgs& args);
 // The part between hosts of the hierarchical algorithm: `members` are the ranks
 // (one per host) that own the same slice, in order; args.rank is one of them.
 // The plan reduces elements [slice.offset, +count) of the output over them by

@@ -45,7 +45,16 @@ std::string to_text(const Action& action) {
                          to_text(action.dst));
     case ActionKind::kFinish:
       return fmt::format("{} {}", name, to_text(action.dst));
-    case ActionKind::kJoin: return std::string(name);
+    case ActionKind::kSliceReduce:
+      return fmt::format("{} {} of all into {} of {}", name,
+                         to_text(action.src), to_text(action.dst),
+                         action.peer < 0 ? "all" : std::to_string(action.peer));
+    case ActionKind::kPull:
+      return fmt::format("{} {} of {} to {}", name, to_text(action.src),
+                         action.peer, to_text(action.dst));
+    case ActionKind::kJoin:
+    case ActionKind::kShare:
+    case ActionKind::kFence: return std::string(name);
   }
   return "?";
 }
@@ -82,6 +91,22 @@ int Plan::finish(Range dst, int step, int after) {
 }
 
 void Plan::join() { append(*this, Action{}); }
+
+void Plan::share(int step) {
+  append(*this, {ActionKind::kShare, -1, {}, {}, -1, step});
+}
+
+void Plan::slice_reduce(int peer, Range src, Range dst, int step) {
+  append(*this, {ActionKind::kSliceReduce, peer, src, dst, -1, step});
+}
+
+void Plan::pull(int peer, Range src, Range dst, int step) {
+  append(*this, {ActionKind::kPull, peer, src, dst, -1, step});
+}
+
+void Plan::fence(int step) {
+  append(*this, {ActionKind::kFence, -1, {}, {}, -1, step});
+}
 
 int64_t Plan::elements_sent() const {
   int64_t sum = 0;
@@ -131,6 +156,10 @@ std::string_view name_of(ActionKind kind) {
     case ActionKind::kReduce: return "reduce";
     case ActionKind::kFinish: return "finish";
     case ActionKind::kJoin: return "join";
+    case ActionKind::kShare: return "share";
+    case ActionKind::kSliceReduce: return "slice_reduce";
+    case ActionKind::kPull: return "pull";
+    case ActionKind::kFence: return "fence";
   }
   return "?";
 }

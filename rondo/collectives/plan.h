@@ -56,15 +56,21 @@ enum class ActionKind : uint8_t {
   kReduce,      // dst = dst op src, locally
   kFinish,      // dst = dst / n if the operator is avg, else nothing
   kJoin,        // nothing behind this starts before all before it has finished
+  // In memory that the ranks of one host share. Each is also a kJoin.
+  kShare,        // show the others here my buffers; wait until all have
+  kSliceReduce,  // dst of peer (-1: of all here) = op over src of all here
+  kPull,         // dst = src of peer
+  kFence,        // wait until all here have come this far
 };
 
 struct Action {
   ActionKind kind = ActionKind::kJoin;
-  int peer = -1;   // kSend, kRecv, kRecvReduce
-  Range src;       // kSend, kCopy, kReduce
-  Range dst;       // kRecv, kRecvReduce, kCopy, kReduce, kFinish
+  int peer = -1;   // kSend, kRecv, kRecvReduce, kSliceReduce, kPull
+  Range src;       // kSend, kCopy, kReduce, kSliceReduce, kPull
+  Range dst;       // kRecv, kRecvReduce, kCopy, kReduce, kFinish, ...
   int after = -1;  // index of an earlier action, or -1
   int step = 0;    // the algorithm's own count of steps, for readers
+  bool finishes = false;  // kSliceReduce: also does what kFinish does
   bool operator==(const Action&) const = default;
 };
 
@@ -80,6 +86,10 @@ struct Plan {
   int reduce(Range src, Range dst, int step, int after = -1);
   int finish(Range dst, int step, int after = -1);
   void join();
+  void share(int step);
+  void slice_reduce(int peer, Range src, Range dst, int step);
+  void pull(int peer, Range src, Range dst, int step);
+  void fence(int step);
 
   // Elements that this rank sends, and steps that its messages span.
   int64_t elements_sent() const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -18,10 +19,20 @@ bool is_message(ActionKind kind) {
 }
 bool has_src(ActionKind kind) {
   return kind == ActionKind::kSend || kind == ActionKind::kCopy ||
-         kind == ActionKind::kReduce;
+         kind == ActionKind::kReduce || kind == ActionKind::kSliceReduce ||
+         kind == ActionKind::kPull;
+}
+// A meeting of all ranks of a host.
+bool is_meeting(ActionKind kind) {
+  return kind == ActionKind::kShare || kind == ActionKind::kFence;
+}
+bool is_shared(ActionKind kind) {
+  return is_meeting(kind) || kind == ActionKind::kSliceReduce ||
+         kind == ActionKind::kPull;
 }
 bool has_dst(ActionKind kind) {
-  return kind != ActionKind::kSend && kind < ActionKind::kJoin;
+  return kind != ActionKind::kSend && kind != ActionKind::kJoin &&
+         !is_meeting(kind);
 }
 int64_t count_of(const Action& action) {
   return has_dst(action.kind) ? action.dst.count : action.src.count;
@@ -53,7 +64,8 @@ class Simulation {
       : ranks_(ranks),
         options_(options),
         random_(options.seed),
-        channels_(ranks.size(), std::vector<std::deque<Flight>>(ranks.size())) {
+        channels_(ranks.size(), std::vector<Streams>(
+                                    ranks.size(), Streams(options.streams))) {
     for (const SimulatedRank& rank : ranks_) {
       Progress progress;
       for (const Action& action : rank.plan.actions) {
@@ -99,10 +111,18 @@ class Simulation {
     bool stuck = false;
   };
 
-  // An empty message is one block of no elements: its header.
+  using Streams = std::vector<std::deque<Flight>>;
+
+  // Block k of a message travels on stream k modulo the number of streams.
+  std::deque<Flight>& channel(int from, int to, int64_t block) {
+    return channels_[from][to][block % options_.streams];
+  }
+
+  // An empty message is one block of no elements, its header; so is a meeting.
   int64_t blocks_of(const Action& action) const {
     int64_t blocks = (count_of(action) + options_.block - 1) / options_.block;
-    return is_message(action.kind) ? std::max<int64_t>(blocks, 1) : blocks;
+    bool headed = is_message(action.kind) || is_meeting(action.kind);
+    return headed ? std::max<int64_t>(blocks, 1) : blocks;
   }
 
   const Action& action_of(int rank, int i) const {
@@ -128,7 +148,7 @@ class Simulation {
     return {from, from + length(range, block)};
   }
 
-  bool may_begin(int rank, int i, int64_t block) const {
+  bool may_begin(int rank, int i, int64_t block) {
     const Action& action = action_of(rank, i);
     const Progress& progress = progress_[rank];
     if (progress.blocks[i][block] != BlockState::kWaiting) return false;
@@ -139,10 +159,12 @@ class Simulation {
     }
     if (action.kind == ActionKind::kSend) {
       return options_.capacity == 0 ||
-             static_cast<int64_t>(channels_[rank][action.peer].size()) <
+             static_cast<int64_t>(channel(rank, action.peer, block).size()) <
                  options_.capacity;
     }
-    if (is_recv(action.kind)) return !channels_[action.peer][rank].empty();
+    if (is_recv(action.kind)) {
+      return !channel(action.peer, rank, block).empty();
+    }
     return true;
   }
 
@@ -155,30 +177,40 @@ class Simulation {
       ++progress.first;
     }
     std::vector<std::pair<int, int64_t>> found;
-    std::vector<std::pair<bool, int>> busy;  // (is a send, peer)
+    // By direction, peer and stream: an earlier message is still to begin
+    // there.
+    busy_.assign(2 * ranks_.size() * options_.streams, false);
+    busy_streams_.assign(2 * ranks_.size(), 0);
     for (size_t i = progress.first; i < actions.size(); ++i) {
       const Action& action = actions[i];
       // A join with all before it done has been passed above.
       if (action.kind == ActionKind::kJoin) break;
+      if (is_shared(action.kind) && i > progress.first) break;
       const std::vector<BlockState>& blocks = progress.blocks[i];
       size_t& waiting = progress.waiting[i];
       while (waiting < blocks.size() &&
              blocks[waiting] != BlockState::kWaiting) {
         ++waiting;
       }
-      if (waiting == blocks.size()) continue;
-      size_t block = waiting;
       if (is_message(action.kind)) {
-        std::pair<bool, int> flow(action.kind == ActionKind::kSend,
-                                  action.peer);
-        if (std::find(busy.begin(), busy.end(), flow) != busy.end()) continue;
-        busy.push_back(flow);
-      } else {
+        int streams = options_.streams;
+        bool send = action.kind == ActionKind::kSend;
+        size_t pair = 2 * action.peer + send;
+        for (size_t k = waiting;
+             k < blocks.size() && busy_streams_[pair] < streams; ++k) {
+          size_t flow = pair * streams + k % streams;
+          if (blocks[k] != BlockState::kWaiting || busy_[flow]) continue;
+          busy_[flow] = true;
+          ++busy_streams_[pair];
+          if (may_begin(rank, i, k)) found.emplace_back(i, k);
+        }
+      } else if (waiting < blocks.size()) {
         // Local work has no order among its blocks.
-        block += random_() % (blocks.size() - block);
+        size_t block = waiting + random_() % (blocks.size() - waiting);
         if (!may_begin(rank, i, block)) block = waiting;
+        if (may_begin(rank, i, block)) found.emplace_back(i, block);
       }
-      if (may_begin(rank, i, block)) found.emplace_back(i, block);
+      if (is_shared(action.kind)) break;
     }
     return found;
   }
@@ -213,16 +245,20 @@ class Simulation {
         flight.data = read(rank, action.src, block);
         done(rank, i, block);
       }
-      channels_[rank][action.peer].push_back(std::move(flight));
+      channel(rank, action.peer, block).push_back(std::move(flight));
       progress_[action.peer].stuck = false;
+      return;
+    }
+    if (is_meeting(action.kind)) {
+      meet(rank, i);
       return;
     }
     Running running{rank, i,     block, read(rank, action.dst, block),
                     {},   false, {}};
     if (is_recv(action.kind)) {
-      auto& channel = channels_[action.peer][rank];
-      running.flight = std::move(channel.front());
-      channel.pop_front();
+      auto& arriving = channel(action.peer, rank, block);
+      running.flight = std::move(arriving.front());
+      arriving.pop_front();
       progress_[action.peer].stuck = false;
       if (running.flight.message_count != action.dst.count ||
           running.flight.block != block) {
@@ -234,7 +270,7 @@ class Simulation {
             running.flight.message_count, running.flight.block);
       }
     } else if (has_src(action.kind) && random_() % 2 == 0) {
-      running.src = read(rank, action.src, block);
+      running.src = source(rank, action, block);
       running.src_read = true;
     }
     running_.push_back(std::move(running));
@@ -257,17 +293,61 @@ class Simulation {
       }
     } else if (has_src(action.kind)) {
       value = running.src_read ? std::move(running.src)
-                               : read(running.rank, action.src, running.block);
+                               : source(running.rank, action, running.block);
     } else {
       for (int64_t before : running.before) value.push_back(finished(before));
+    }
+    if (action.finishes) {
+      for (int64_t& sum : value) sum = finished(sum);
     }
     if (action.kind == ActionKind::kRecvReduce ||
         action.kind == ActionKind::kReduce) {
       for (size_t k = 0; k < value.size(); ++k) value[k] += running.before[k];
     }
-    std::copy(value.begin(), value.end(),
-              memory(running.rank, action.dst, running.block));
+    for (int owner : owners_of_dst(running.rank, action)) {
+      std::copy(value.begin(), value.end(),
+                memory(owner, action.dst, running.block));
+    }
     done(running.rank, running.action, running.block);
+  }
+
+  std::vector<int> ranks_here(int rank) const {
+    std::vector<int> here;
+    for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
+      if (ranks_[r].host == ranks_[rank].host) here.push_back(r);
+    }
+    return here;
+  }
+
+  // In whose memory the destination of an action lies.
+  std::vector<int> owners_of_dst(int rank, const Action& action) const {
+    if (action.kind != ActionKind::kSliceReduce) return {rank};
+    if (action.peer >= 0) return {action.peer};
+    return ranks_here(rank);
+  }
+
+  std::vector<int64_t> source(int rank, const Action& action, int64_t block) {
+    if (action.kind == ActionKind::kPull) {
+      return read(action.peer, action.src, block);
+    }
+    if (action.kind != ActionKind::kSliceReduce) {
+      return read(rank, action.src, block);
+    }
+    std::vector<int64_t> sum(length(action.src, block), 0);
+    for (int r : ranks_here(rank)) {
+      std::vector<int64_t> addend = read(r, action.src, block);
+      for (size_t k = 0; k < sum.size(); ++k) sum[k] += addend[k];
+    }
+    return sum;
+  }
+
+  // Ends everybody's meeting when the last one comes.
+  void meet(int rank, int i) {
+    std::vector<std::pair<int, int>>& present = meetings_[ranks_[rank].host];
+    present.emplace_back(rank, i);
+    if (present.size() < ranks_here(rank).size()) return;
+    for (auto [other, action] : present) done(other, action, 0);
+    present.clear();
   }
 
   void done(int rank, int i, int64_t block) {
@@ -287,9 +367,11 @@ class Simulation {
     }
     for (size_t a = 0; a < ranks_.size(); ++a) {
       for (size_t b = 0; b < ranks_.size(); ++b) {
-        if (channels_[a][b].empty()) continue;
-        return fmt::format("rank {} never receives {} blocks of rank {}", b,
-                           channels_[a][b].size(), a);
+        for (const std::deque<Flight>& stream : channels_[a][b]) {
+          if (stream.empty()) continue;
+          return fmt::format("rank {} never receives {} blocks of rank {}", b,
+                             stream.size(), a);
+        }
       }
     }
     return "";
@@ -302,7 +384,11 @@ class Simulation {
   std::vector<int> order_;
   std::vector<Progress> progress_;
   std::vector<Running> running_;
-  std::vector<std::vector<std::deque<Flight>>> channels_;  // [from][to]
+  std::vector<char> busy_;         // of choices(), kept for its memory
+  std::vector<int> busy_streams_;  // of choices() too
+  std::vector<std::vector<Streams>> channels_;  // [from][to]
+  // By host: who is at the present meeting, and with which action.
+  std::map<int, std::vector<std::pair<int, int>>> meetings_;
   std::string error_;
 };
 
@@ -321,9 +407,6 @@ std::string fault_of(const Range& range, const Plan& plan, int64_t input,
 
 std::string fault_of(const Plan& plan, int i, int n, int rank) {
   const Action& action = plan.actions[i];
-  if (action.kind > ActionKind::kJoin) {
-    return "needs memory that ranks share, which is not simulated";
-  }
   if (action.after != -1) {
     if (action.after < 0 || action.after >= i) return "after is not earlier";
     const Action& earlier = plan.actions[action.after];

@@ -24,6 +24,9 @@ struct SimulatorOptions {
   // A block that is sent is read when the receiver stores it, as if the peer's
   // memory were mapped, and not when the sender hands it over.
   bool late = false;
+  // Streams of a channel. Each keeps the order of the messages for the blocks
+  // that travel on it, but one stream may be messages ahead of another.
+  int streams = 1;
 };
 
 // One rank's plan and memory. In place, `input` is empty and means `output`.
@@ -32,6 +35,7 @@ struct SimulatedRank {
   std::vector<int64_t> input;
   std::vector<int64_t> output;
   bool in_place = false;
+  int host = 0;  // ranks of the same host share their memory
 };
 
 // What kFinish does to a sum: something that shows when it is done twice or

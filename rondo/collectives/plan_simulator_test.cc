@@ -166,6 +166,40 @@ TEST(PlanSimulator, LetsEmptyMessagesOvertakeWhatTheyComeAfter) {
   EXPECT_EQ(simulate(ranks, {}), "");
 }
 
+TEST(PlanSimulator, SeesSharedMemoryUsedWithoutAFence) {
+  auto plan = [](int rank, bool fence) {
+    Plan p;
+    p.share(0);
+    p.slice_reduce(rank, kAll, kAll, 0);
+    if (fence) p.fence(0);
+    return p;
+  };
+  // Each reads what the other writes, whatever the fence behind it.
+  EXPECT_TRUE(some_schedule_is_wrong({plan(0, true), plan(1, true)}, 0, 30));
+  auto pull = [](int rank, bool fence) {
+    Plan p;
+    p.share(0);
+    if (rank == 0) p.finish(kAll, 0);
+    if (fence) p.fence(0);
+    if (rank == 1) p.pull(0, kAll, kAll, 1);
+    return p;
+  };
+  EXPECT_TRUE(some_schedule_is_wrong({pull(0, false), pull(1, false)}, 1,
+                                     finished(10)));
+  EXPECT_FALSE(
+      some_schedule_is_wrong({pull(0, true), pull(1, true)}, 1, finished(10)));
+}
+
+TEST(PlanSimulator, SeesAMeetingThatSomeoneMisses) {
+  Plan a;
+  a.fence(0);
+  auto ranks = ranks_of({a, Plan{}});
+  EXPECT_THAT(simulate(ranks, {}), HasSubstr("deadlock: rank 0, action 0"));
+  ranks = ranks_of({a, Plan{}});
+  ranks[1].host = 1;
+  EXPECT_EQ(simulate(ranks, {}), "");
+}
+
 TEST(FaultOf, SeesWhatIsWrongWithAnAction) {
   auto fault = [](auto change) {
     Plan plan;

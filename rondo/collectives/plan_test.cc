@@ -65,6 +65,23 @@ TEST(Plan, ReadsAsText) {
   EXPECT_EQ(plan.steps(), 3);
 }
 
+TEST(Plan, SharedMemoryReadsAsText) {
+  Plan plan;
+  plan.share(0);
+  plan.slice_reduce(-1, {Buffer::kInput, 0, 4}, {Buffer::kOutput, 0, 4}, 0);
+  plan.slice_reduce(2, {Buffer::kInput, 0, 4}, {Buffer::kOutput, 4, 4}, 0);
+  plan.pull(3, {Buffer::kInput, 0, 4}, {Buffer::kOutput, 8, 4}, 1);
+  plan.fence(1);
+  EXPECT_EQ(plan.to_string(),
+            "step 0: share\n"
+            "step 0: slice_reduce input[0,4) of all into output[0,4) of all\n"
+            "step 0: slice_reduce input[0,4) of all into output[4,8) of 2\n"
+            "step 1: pull input[0,4) of 3 to output[8,12)\n"
+            "step 1: fence\n");
+  EXPECT_EQ(plan.elements_sent(), 0);
+  EXPECT_EQ(plan.steps(), 0);
+}
+
 TEST(Plan, StepsSpanMessagesOnly) {
   Plan plan;
   EXPECT_EQ(plan.steps(), 0);

@@ -1,6 +1,7 @@
 // DType: what one element of a tensor is.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,6 +43,15 @@ struct RONDO_API BFloat16 {
   static BFloat16 from_float(float f);  // rounds to nearest even, keeps NaN
   float to_float() const;
 };
+
+// The C++ types that elements have.
+template <class T>
+concept Element =
+    std::same_as<T, double> || std::same_as<T, float> ||
+    std::same_as<T, Half> || std::same_as<T, BFloat16> ||
+    std::same_as<T, int64_t> || std::same_as<T, int32_t> ||
+    std::same_as<T, int16_t> || std::same_as<T, int8_t> ||
+    std::same_as<T, uint8_t> || std::same_as<T, bool>;
 
 // dtype_of<float> is DType::kF32, and so on for every C++ element type.
 template <class T>

@@ -1,0 +1,455 @@
+#include "rondo/collectives/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "rondo/tensor/reduce.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint32_t kMagic = 0x4f444e52;  // "RNDO"
+
+bool is_message(ActionKind kind) {
+  return kind == ActionKind::kSend || kind == ActionKind::kRecv ||
+         kind == ActionKind::kRecvReduce;
+}
+
+}  // namespace
+
+Executor::Executor(Group& group, LocalGroup& local, size_t block_bytes)
+    : group_(group), local_(local), block_bytes_(block_bytes) {}
+
+// ---- The plan as blocks -----------------------------------------------------
+
+int64_t Executor::count_of(int index) const {
+  const Action& a = action(index);
+  return a.kind == ActionKind::kSend ? a.src.count : a.dst.count;
+}
+
+// An empty message has one empty block: its header still travels.
+int64_t Executor::blocks_of(int index) const {
+  return std::max<int64_t>(
+      1, (count_of(index) + block_elements_ - 1) / block_elements_);
+}
+
+size_t Executor::block_size(int index, int64_t block) const {
+  return static_cast<size_t>(std::min(
+             block_elements_, count_of(index) - block * block_elements_)) *
+         element_;
+}
+
+char* Executor::place(const Range& range, int64_t block) const {
+  const void* base = range.buffer == Buffer::kInput    ? call_->in
+                     : range.buffer == Buffer::kOutput ? call_->out
+                                                       : scratch_.data();
+  // By numbers: a batch's ranges are addresses, counted from nullptr.
+  return reinterpret_cast<char*>(
+      reinterpret_cast<uintptr_t>(base) +
+      static_cast<size_t>(range.offset + block * block_elements_) * element_);
+}
+
+bool Executor::ready(int index, int64_t block) const {
+  const int after = action(index).after;
+  if (after < 0) return true;
+  return block_done_[first_block_[static_cast<size_t>(after)] +
+                     static_cast<size_t>(block)] != 0;
+}
+
+void Executor::finish_block(int index, int64_t block) {
+  block_done_[first_block_[static_cast<size_t>(index)] +
+              static_cast<size_t>(block)] = 1;
+  if (--blocks_left_[static_cast<size_t>(index)] == 0) {
+    --left_before_limit_;
+    open_joins();
+  }
+}
+
+// Moves limit_ to behind the next join whenever all before it is finished.
+void Executor::open_joins() {
+  const int end = static_cast<int>(plan_->actions.size());
+  while (left_before_limit_ == 0 && limit_ < end) {
+    if (limit_ >= 0 && action(limit_).kind == ActionKind::kJoin) ++limit_;
+    while (limit_ < end && action(limit_).kind != ActionKind::kJoin) {
+      ++limit_;
+      ++left_before_limit_;
+    }
+  }
+}
+
+size_t Executor::queue_of(int peer, bool sends) {
+  for (size_t q = 0; q < queue_count_; ++q)
+    if (queues_[q].peer == peer && queues_[q].sends == sends) return q;
+  if (queue_count_ == queues_.size()) queues_.emplace_back();
+  Queue& queue = queues_[queue_count_];
+  queue.peer = peer;
+  queue.sends = sends;
+  queue.actions.clear();
+  for (int stream = 0; stream < group_.channel(peer).streams(); ++stream) {
+    if (cursor_count_ == cursors_.size()) cursors_.emplace_back();
+    Cursor& cursor = cursors_[cursor_count_++];
+    cursor.peer = peer;
+    cursor.stream = stream;
+    cursor.sends = sends;
+    cursor.queue = queue_count_;
+    cursor.position = 0;
+    cursor.block = stream;
+    cursor.header = cursor.done = cursor.reduced = 0;
+  }
+  return queue_count_++;
+}
+
+void Executor::prepare(const Plan& plan, const Call& call) {
+  plan_ = &plan;
+  call_ = &call;
+  element_ = call.element();
+  block_elements_ =
+      std::max<int64_t>(1, static_cast<int64_t>(block_bytes_ / element_));
+  const size_t scratch = static_cast<size_t>(plan.scratch) * element_;
+  if (scratch_.size() < scratch) scratch_.resize(scratch);
+  queue_count_ = cursor_count_ = 0;
+  local_actions_.clear();
+  local_next_ = 0;
+  const int n = static_cast<int>(plan.actions.size());
+  first_block_.resize(plan.actions.size());
+  blocks_left_.resize(plan.actions.size());
+  size_t blocks = 0;
+  for (int i = 0; i < n; ++i) {
+    const ActionKind kind = action(i).kind;
+    first_block_[static_cast<size_t>(i)] = blocks;
+    blocks_left_[static_cast<size_t>(i)] = 0;
+    if (kind == ActionKind::kJoin) continue;
+    blocks_left_[static_cast<size_t>(i)] = blocks_of(i);
+    blocks += static_cast<size_t>(blocks_of(i));
+    if (is_message(kind))
+      queues_[queue_of(action(i).peer, kind == ActionKind::kSend)]
+          .actions.push_back(i);
+    else
+      local_actions_.push_back(i);
+  }
+  block_done_.assign(blocks, 0);
+  limit_ = 0;
+  left_before_limit_ = 0;
+  open_joins();
+}
+
+int Executor::current(const Cursor& cursor) const {
+  const auto& actions = queues_[cursor.queue].actions;
+  if (cursor.position >= actions.size()) return -1;
+  const int index = actions[cursor.position];
+  return index < limit_ ? index : -1;
+}
+
+// ---- Moving -----------------------------------------------------------------
+
+Status Executor::run(const Plan& plan, const Call& call, Waiter& waiter) {
+  prepare(plan, call);
+  while (left_before_limit_ > 0) {
+    bool moved = false;
+    RONDO_RETURN_IF_ERROR(pass(moved));
+    if (moved) {
+      waiter.progressed();
+      continue;
+    }
+    if (left_before_limit_ == 0) break;
+    if (waiter.spin()) continue;
+    RONDO_RETURN_IF_ERROR(sleep(waiter));
+  }
+  return {};
+}
+
+Status Executor::pass(bool& moved) {
+  RONDO_RETURN_IF_ERROR(run_local(moved));
+  for (size_t i = 0; i < cursor_count_; ++i)
+    RONDO_RETURN_IF_ERROR(advance(cursors_[i], moved));
+  return {};
+}
+
+// Copies and reductions are done as soon as they may be, in order of the list as
+// far as it has come; their blocks may wait for messages.
+Status Executor::run_local(bool& moved) {
+  for (size_t i = local_next_; i < local_actions_.size(); ++i) {
+    const int index = local_actions_[i];
+    if (index >= limit_) break;
+    const Action& a = action(index);
+    const int64_t blocks = blocks_of(index);
+    for (int64_t b = 0; b < blocks && blocks_left_[static_cast<size_t>(index)] > 0;
+         ++b) {
+      if (block_done_[first_block_[static_cast<size_t>(index)] +
+                      static_cast<size_t>(b)] != 0 ||
+          !ready(index, b))
+        continue;
+      const size_t bytes = block_size(index, b);
+      const auto count = static_cast<int64_t>(bytes / element_);
+      char* dst = place(a.dst, b);
+      if (bytes > 0) {
+        if (a.kind == ActionKind::kCopy) {
+          const char* src = place(a.src, b);
+          if (src != dst) std::memmove(dst, src, bytes);
+        } else if (a.kind == ActionKind::kReduce) {
+          combine(*call_, dst, place(a.src, b), count);
+        } else if (call_->op == ReduceOp::kAvg) {
+          finish_avg(call_->dtype, dst, static_cast<size_t>(count),
+                     group_.size());
+        }
+      }
+      finish_block(index, b);
+      moved = true;
+    }
+    if (i == local_next_ && blocks_left_[static_cast<size_t>(index)] == 0)
+      ++local_next_;
+  }
+  return {};
+}
+
+Status Executor::advance(Cursor& cursor, bool& moved) {
+  const int streams = group_.channel(cursor.peer).streams();
+  for (;;) {
+    const int index = current(cursor);
+    if (index < 0) return {};
+    // Without a block of this message on this stream: on to the next.
+    if (cursor.block < blocks_of(index)) {
+      if (!ready(index, cursor.block)) return {};
+      bool blocked = false;
+      RONDO_RETURN_IF_ERROR(cursor.sends ? move_send(cursor, index, blocked)
+                                         : move_recv(cursor, index, blocked));
+      if (blocked) return {};
+      moved = true;
+      if (cursor.done < block_size(index, cursor.block)) continue;
+      finish_block(index, cursor.block);
+      cursor.block += streams;
+      cursor.done = cursor.reduced = 0;
+      if (cursor.block < blocks_of(index)) continue;
+      Channel& channel = group_.channel(cursor.peer);
+      if (cursor.sends)
+        channel.end_send(cursor.stream);
+      else
+        channel.end_recv(cursor.stream);
+    }
+    ++cursor.position;
+    cursor.block = cursor.stream;
+    cursor.header = cursor.done = cursor.reduced = 0;
+  }
+}
+
+OpTag Executor::tag_of(int index) const {
+  if (call_->operation != Operation::kMessage) return call_->tag;
+  const Transfer& transfer = call_->transfers[static_cast<size_t>(
+      action(index).step)];
+  OpTag tag = call_->tag;
+  tag.count = transfer.count;
+  tag.dtype = static_cast<uint8_t>(transfer.dtype);
+  return tag;
+}
+
+Status Executor::move_send(Cursor& cursor, int index, bool& blocked) {
+  const bool first = cursor.block == 0;
+  Header header;
+  iovec pieces[2];
+  size_t n = 0;
+  if (first && cursor.header < sizeof header) {
+    header.magic = kMagic;
+    header.group = group_.id();
+    header.tag = tag_of(index);
+    header.count = count_of(index);
+    pieces[n++] = {reinterpret_cast<char*>(&header) + cursor.header,
+                   sizeof header - cursor.header};
+  }
+  const size_t payload = block_size(index, cursor.block) - cursor.done;
+  if (payload > 0)
+    pieces[n++] = {place(action(index).src, cursor.block) + cursor.done,
+                   payload};
+  if (n == 0) return {};
+  const ssize_t sent =
+      group_.channel(cursor.peer).send(cursor.stream, {pieces, n});
+  if (sent < 0) return broken(cursor);
+  if (sent == 0) {
+    blocked = true;
+    return {};
+  }
+  auto bytes = static_cast<size_t>(sent);
+  if (first && cursor.header < sizeof header) {
+    const size_t h = std::min(bytes, sizeof header - cursor.header);
+    cursor.header += h;
+    bytes -= h;
+    if (cursor.header == sizeof header) ++traffic_.messages_sent;
+  }
+  cursor.done += bytes;
+  traffic_.bytes_sent += bytes;
+  // A header without its payload is not the end of an empty block.
+  blocked = first && cursor.header < sizeof header;
+  return {};
+}
+
+Status Executor::move_recv(Cursor& cursor, int index, bool& blocked) {
+  Channel& channel = group_.channel(cursor.peer);
+  const bool first = cursor.block == 0;
+  const Action& a = action(index);
+  const size_t size = block_size(index, cursor.block);
+  const bool reduces = a.kind == ActionKind::kRecvReduce;
+  const bool headless = !first || cursor.header == sizeof(Header);
+  if (headless && reduces && channel.can_peek())
+    return reduce_from_memory(cursor, place(a.dst, cursor.block),
+                              size - cursor.done, blocked);
+  iovec pieces[2];
+  size_t n = 0;
+  if (!headless)
+    pieces[n++] = {reinterpret_cast<char*>(&cursor.incoming) + cursor.header,
+                   sizeof(Header) - cursor.header};
+  // Through memory the header comes alone: its payload is reduced in place.
+  if (size > cursor.done && !(reduces && channel.can_peek())) {
+    char* to = place(a.dst, cursor.block);
+    if (reduces) {
+      if (cursor.arrived.size() < block_bytes_)
+        cursor.arrived.resize(block_bytes_);
+      to = cursor.arrived.data();
+    }
+    pieces[n++] = {to + cursor.done, size - cursor.done};
+  }
+  if (n == 0) return {};
+  const ssize_t got = channel.recv(cursor.stream, {pieces, n});
+  if (got < 0) return broken(cursor);
+  if (got == 0) {
+    blocked = true;
+    return {};
+  }
+  auto bytes = static_cast<size_t>(got);
+  if (!headless) {
+    const size_t h = std::min(bytes, sizeof(Header) - cursor.header);
+    cursor.header += h;
+    bytes -= h;
+    if (cursor.header < sizeof(Header)) {
+      blocked = true;
+      return {};
+    }
+    RONDO_RETURN_IF_ERROR(check_header(cursor, index));
+  }
+  cursor.done += bytes;
+  traffic_.bytes_received += bytes;
+  if (reduces && cursor.done > cursor.reduced) {
+    const size_t whole = cursor.done / element_ * element_;
+    combine(*call_, place(a.dst, cursor.block) + cursor.reduced,
+            cursor.arrived.data() + cursor.reduced,
+            static_cast<int64_t>((whole - cursor.reduced) / element_));
+    cursor.reduced = whole;
+  }
+  return {};
+}
+
+// Reduces what lies in the channel's ring from where it lies. Payloads start on
+// a cache line and the ring's size is a multiple of one, so no element is cut.
+Status Executor::reduce_from_memory(Cursor& cursor, char* dst, size_t left,
+                                    bool& blocked) {
+  if (left == 0) return {};
+  Channel& channel = group_.channel(cursor.peer);
+  const auto here = channel.peek(cursor.stream);
+  const size_t bytes = std::min(left, here.size()) / element_ * element_;
+  if (bytes == 0) {
+    blocked = true;
+    return {};
+  }
+  combine(*call_, dst + cursor.done, here.data(),
+          static_cast<int64_t>(bytes / element_));
+  channel.consume(cursor.stream, bytes);
+  cursor.done += bytes;
+  traffic_.bytes_received += bytes;
+  return {};
+}
+
+// ---- Trouble and patience ---------------------------------------------------
+
+Status Executor::check_header(const Cursor& cursor, int index) {
+  const Header& header = cursor.incoming;
+  const OpTag expected = tag_of(index);
+  if (header.magic == kMagic && header.group == group_.id() &&
+      header.tag == expected && header.count == count_of(index))
+    return {};
+  if (header.magic != kMagic || header.group != group_.id())
+    return group_.fail(error(Code::kInternal,
+                             "{} on communicator {}: the stream from {} is out "
+                             "of step",
+                             short_name(call_->tag), group_.name(),
+                             group_.describe(cursor.peer)));
+  return group_.fail(error(
+      Code::kMismatch,
+      "ranks called different operations on communicator {}: rank {} called "
+      "{}, {} called {}\n  do: make every rank call the same operations in the "
+      "same order with the same arguments",
+      group_.name(), group_.rank(), describe(expected),
+      group_.describe(cursor.peer), describe(header.tag)));
+}
+
+// A broken channel: if the peer is gone the group knows or will know in a
+// moment; otherwise the channel's own words are the cause.
+Status Executor::broken(const Cursor& cursor) {
+  Status failure = group_.channel(cursor.peer).failure();
+  if (group_.failed()) return group_.failure();
+  if (failure.code() != Code::kPeerLost)
+    return group_.fail(failure.with_context(fmt::format(
+        "{} on communicator {} failed on rank {}", short_name(call_->tag),
+        group_.name(), group_.rank())));
+  for (const Deadline patience(seconds(0.5)); !patience.passed();) {
+    pollfd event{group_.event_fd(), POLLIN, 0};
+    poll(&event, 1, 20);
+    group_.clear_event();
+    if (group_.failed()) return group_.failure();
+    if (group_.left(cursor.peer))
+      return group_.fail(group_.left_error(call_->tag, cursor.peer));
+  }
+  return group_.fail(error(
+      Code::kPeerLost,
+      "{} on communicator {} failed on rank {}: {} was lost\n  cause: {}\n  do: "
+      "look at the log of that rank",
+      short_name(call_->tag), group_.name(), group_.rank(),
+      group_.describe(cursor.peer), failure.message()));
+}
+
+Status Executor::sleep(Waiter& waiter) {
+  fds_.clear();
+  waiting_on_.clear();
+  bool memory = false;
+  for (size_t i = 0; i < cursor_count_; ++i) {
+    const Cursor& cursor = cursors_[i];
+    const int index = current(cursor);
+    if (index < 0 || cursor.block >= blocks_of(index) ||
+        !ready(index, cursor.block))
+      continue;
+    const Channel& channel = group_.channel(cursor.peer);
+    const bool in_kernel =
+        cursor.sends ? channel.poll_for_send(cursor.stream, fds_)
+                     : channel.poll_for_recv(cursor.stream, fds_);
+    memory = memory || !in_kernel;
+    waiting_on_.push_back(cursor.peer);
+  }
+  RONDO_RETURN_IF_ERROR(waiter.check(waiting_on_));
+  for (int peer : waiting_on_) {
+    if (!group_.left(peer)) continue;
+    bool moved = false;  // what it sent before it left still counts
+    RONDO_RETURN_IF_ERROR(pass(moved));
+    if (moved) return {};
+    return group_.fail(group_.left_error(call_->tag, peer));
+  }
+  if (memory && fds_.empty()) {
+    Doorbell& bell = group_.doorbell();
+    const uint32_t ticket = bell.prepare();
+    bool moved = false;
+    const Status status = pass(moved);
+    if (moved || !status.ok()) {
+      bell.dismiss();
+      if (moved) waiter.progressed();
+      return status;
+    }
+    bell.sleep(ticket, waiter.nap());
+    return {};
+  }
+  fds_.push_back({group_.event_fd(), POLLIN, 0});
+  // With both kinds of channels nothing wakes a poll for those in memory.
+  const auto nap = memory ? std::chrono::milliseconds(1)
+                          : std::chrono::duration_cast<std::chrono::milliseconds>(
+                                waiter.nap());
+  poll(fds_.data(), fds_.size(), static_cast<int>(nap.count()));
+  if (fds_.back().revents != 0) group_.clear_event();
+  return {};
+}
+
+}  // namespace rondo

@@ -1,0 +1,117 @@
+// Executor: runs the message actions of a plan over the group's channels.
+//
+// A message travels as a header and then its blocks. Block k of a message uses
+// stream k modulo the channel's streams, so both ends know where each block is
+// without being told. A *cursor* is the place up to which one stream of one peer
+// in one direction has come: it walks the messages of the plan in order, and
+// within a message the blocks of its stream. The executor moves every cursor as
+// far as it goes, again and again, until all actions are finished; in between it
+// waits for whichever cursor can go on first.
+//
+// Used by one operation at a time; keeps its memory between operations.
+#pragma once
+
+#include <poll.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/collectives/call.h"
+#include "rondo/collectives/group.h"
+#include "rondo/collectives/local_group.h"
+#include "rondo/collectives/plan.h"
+#include "rondo/collectives/waiter.h"
+
+namespace rondo {
+
+class Executor {
+ public:
+  Executor(Group& group, LocalGroup& local, size_t block_bytes);
+
+  Status run(const Plan& plan, const Call& call, Waiter& waiter);
+  const Traffic& traffic() const { return traffic_; }
+
+ private:
+  // What opens every message. Its size keeps payloads aligned in the rings.
+  struct Header {
+    uint32_t magic = 0;
+    uint32_t reserved = 0;
+    uint64_t group = 0;
+    OpTag tag;
+    int64_t count = 0;  // elements of this message
+    uint64_t padding[2] = {};
+  };
+  static_assert(sizeof(Header) == 64);
+
+  struct Cursor {
+    int peer = 0;
+    int stream = 0;
+    bool sends = false;
+    size_t queue = 0;       // which of queues_
+    size_t position = 0;    // in that queue: the message it is at
+    int64_t block = 0;      // of that message
+    size_t header = 0;      // bytes of the header done
+    size_t done = 0;        // payload bytes of the block done
+    size_t reduced = 0;     // of these, bytes reduced
+    Header incoming;
+    std::vector<char> arrived;  // a block that is to be reduced
+  };
+
+  void prepare(const Plan& plan, const Call& call);
+  size_t queue_of(int peer, bool sends);
+  Status pass(bool& moved);
+  Status run_local(bool& moved);
+  Status advance(Cursor& cursor, bool& moved);
+  Status move_send(Cursor& cursor, int action, bool& blocked);
+  Status move_recv(Cursor& cursor, int action, bool& blocked);
+  Status reduce_from_memory(Cursor& cursor, char* dst, size_t left,
+                            bool& blocked);
+  Status check_header(const Cursor& cursor, int action);
+  Status sleep(Waiter& waiter);
+  Status broken(const Cursor& cursor);
+  OpTag tag_of(int action) const;
+
+  const Action& action(int index) const {
+    return plan_->actions[static_cast<size_t>(index)];
+  }
+  int64_t count_of(int index) const;
+  int64_t blocks_of(int index) const;
+  size_t block_size(int index, int64_t block) const;
+  char* place(const Range& range, int64_t block) const;
+  bool ready(int index, int64_t block) const;
+  void finish_block(int index, int64_t block);
+  void open_joins();
+  // The message a cursor is at, or -1 when it has none that may run.
+  int current(const Cursor& cursor) const;
+
+  Group& group_;
+  LocalGroup& local_;
+  const size_t block_bytes_;
+
+  const Plan* plan_ = nullptr;
+  const Call* call_ = nullptr;
+  size_t element_ = 1;
+  int64_t block_elements_ = 1;
+  std::vector<char> scratch_;
+  struct Queue {
+    int peer;
+    bool sends;
+    std::vector<int> actions;
+  };
+  std::vector<Queue> queues_;
+  size_t queue_count_ = 0;
+  std::vector<Cursor> cursors_;
+  size_t cursor_count_ = 0;
+  std::vector<int> local_actions_;
+  size_t local_next_ = 0;
+  std::vector<size_t> first_block_;   // of each action in block_done_
+  std::vector<char> block_done_;
+  std::vector<int64_t> blocks_left_;  // of each action
+  int limit_ = 0;                     // actions below this may run
+  int64_t left_before_limit_ = 0;     // unfinished actions among them
+  std::vector<pollfd> fds_;
+  std::vector<int> waiting_on_;
+  Traffic traffic_;
+};
+
+}  // namespace rondo

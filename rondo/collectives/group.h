@@ -1,0 +1,161 @@
+// Group: the members of a communicator as one rank sees them: how it reaches
+// each, what it is doing, and whether the group has failed.
+//
+// A failure is decided once, by whichever rank sees it first; fail() keeps it,
+// tells every member and wakes whoever waits. Afterwards every operation returns
+// it. Thread-safe but for channels, which belong to the running operation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/status.h"
+#include "rondo/collectives/operation.h"
+#include "rondo/transport/channel.h"
+#include "rondo/transport/endpoint.h"
+#include "rondo/transport/shm/board.h"
+#include "rondo/transport/shm/peer_memory.h"
+
+namespace rondo {
+
+struct GroupOptions {
+  std::string name = "world";
+  std::string transport = "auto";
+  Duration connect_timeout = seconds(120);
+  int tcp_streams = 1;
+  bool remote_memory = true;
+};
+
+// How this rank reaches one member.
+enum class Link : uint8_t { kSelf, kInproc, kShm, kTcp };
+std::string_view name_of(Link link);
+
+class Group final : public GroupHandler {
+ public:
+  // Collective over `members` (ranks of the endpoint's world, in the order that
+  // numbers them here). `id` is the same on all of them and new.
+  static Result<std::shared_ptr<Group>> form(std::shared_ptr<Endpoint> endpoint,
+                                             uint64_t id,
+                                             std::vector<int> members,
+                                             GroupOptions options,
+                                             Deadline deadline);
+  ~Group() override;
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(members_.size()); }
+  uint64_t id() const { return id_; }
+  const GroupOptions& options() const { return options_; }
+  const std::string& name() const { return options_.name; }
+  const std::shared_ptr<Endpoint>& endpoint() const { return endpoint_; }
+  const std::vector<int>& members() const { return members_; }
+
+  Link link(int peer) const { return links_[static_cast<size_t>(peer)]; }
+  // A small number per host: ranks that share memory have the same.
+  const std::vector<int>& host_of() const { return host_of_; }
+  int hosts() const { return hosts_; }
+  // The ranks on this rank's host in order, and this rank's place among them.
+  const std::vector<int>& local_ranks() const { return local_ranks_; }
+  int local_index() const { return local_index_; }
+  // Whether spinning is harmless: every rank here has a core of its own.
+  bool may_spin() const { return may_spin_; }
+  // Whether every pair of ranks on every host has mapped each other's heap, and
+  // whether it can use process_vm_readv/writev. The same on all ranks.
+  bool maps_heaps() const { return maps_heaps_; }
+  bool remote_access() const { return remote_access_; }
+
+  Channel& channel(int peer) { return *channels_[static_cast<size_t>(peer)]; }
+  Board* board(int local) const {
+    return boards_[static_cast<size_t>(local)].get();
+  }
+  const PeerMemory& memory(int local) const {
+    return memories_[static_cast<size_t>(local)];
+  }
+  // This rank's own doorbell; rung by peers on the host and by failures.
+  Doorbell& doorbell() { return own_board_->doorbell; }
+  // Readable when something happened that a poll should look at.
+  int event_fd() const { return event_.get(); }
+  void clear_event();
+
+  // "rank 3 (node7, pid 81233)", by the group's numbering.
+  std::string describe(int peer) const;
+
+  // ---- What this rank is doing -------------------------------------------
+  void enter(const OpTag& tag);
+  void leave(const OpTag& tag);
+
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  Status failure() const;
+  // Decides that the group has failed (the first decision stands), tells
+  // everybody, and returns the failure that stands.
+  Status fail(Status why);
+  bool left(int peer) const {
+    return gone_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
+  }
+  Status left_error(const OpTag& tag, int peer) const;
+
+  // Asks the members what they are doing while this rank is stuck in `tag`
+  // waiting for `waiting_on`. A member in another operation with the same number
+  // fails the group at once; `final` says that the time-out has passed and
+  // somebody has to be named.
+  Status inspect(const OpTag& tag, std::span<const int> waiting_on, bool final,
+                 Duration waited);
+
+  // GroupHandler.
+  void on_lost(int peer, const Status& why) override;
+  void on_left(int peer) override;
+  void on_abort(int peer, Status failure) override;
+  void on_stream() override;
+  std::string report() override;
+
+ private:
+  Group() = default;
+  struct Attached;
+  Result<Attached> attach_boards(Deadline deadline);
+  void derive_hosts(const std::vector<std::string>& rows);
+  Status check_transport() const;
+  void keep_local(Attached attached);
+  void make_channels();
+  int index_of(int world_rank) const;
+  void keep(Status why);
+  void wake();
+
+  std::shared_ptr<Endpoint> endpoint_;
+  uint64_t id_ = 0;
+  GroupOptions options_;
+  std::vector<int> members_;
+  int rank_ = 0;
+
+  std::vector<Link> links_;
+  std::vector<int> host_of_;
+  int hosts_ = 1;
+  std::vector<int> local_ranks_;
+  int local_index_ = 0;
+  bool may_spin_ = false;
+  bool maps_heaps_ = false;
+  bool remote_access_ = false;
+
+  BoardView own_board_;
+  std::vector<BoardView> boards_;        // by local index
+  std::vector<PeerMemory> memories_;     // by local index
+  std::vector<std::unique_ptr<Channel>> channels_;  // by rank; none for self
+  Fd event_;
+
+  // What report() answers: stored by the running operation, read by the
+  // endpoint's thread.
+  std::atomic<uint64_t> entered_[3] = {};
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<bool> inside_{false};
+
+  std::unique_ptr<std::atomic<bool>[]> gone_;  // who has left, by rank
+  std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;
+  Status failure_;  // guarded by failure_mutex_
+};
+
+}  // namespace rondo

@@ -1,0 +1,37 @@
+#include "rondo/collectives/waiter.h"
+
+#include <algorithm>
+
+namespace rondo {
+namespace {
+
+// How often a waiting rank asks the others what they are doing.
+constexpr auto kInspectEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+Duration Waiter::nap() const {
+  return std::min<Duration>(std::chrono::milliseconds(100), timeout_ / 4);
+}
+
+Status Waiter::check(std::span<const int> waiting_on) {
+  if (group_.failed()) return group_.failure();
+  const auto now = Clock::now();
+  if (!started_) {
+    started_ = true;
+    start_ = now;
+  }
+  if (!stalled_) {
+    stalled_ = true;
+    stalled_at_ = inspected_at_ = now;
+    return {};
+  }
+  const auto waited = now - stalled_at_;
+  const bool over = waited >= timeout_ ||
+                    (total_ > Duration::zero() && now - start_ >= total_);
+  if (!over && now - inspected_at_ < kInspectEvery) return {};
+  inspected_at_ = now;
+  return group_.inspect(tag_, waiting_on, over, waited);
+}
+
+}  // namespace rondo

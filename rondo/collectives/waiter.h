@@ -1,0 +1,90 @@
+// Waiter: how a rank waits within one operation. It looks, spins while that is
+// harmless, yields, and then sleeps, asking now and then whether it makes sense
+// to go on: whether the group has failed, a peer has left, or time is up.
+#pragma once
+
+#include <sched.h>
+
+#include <span>
+
+#include "rondo/base/clock.h"
+#include "rondo/collectives/group.h"
+
+namespace rondo {
+
+class Waiter {
+ public:
+  // `timeout` without progress, and `total` for the whole operation (0: none).
+  Waiter(Group& group, const OpTag& tag, Duration timeout, Duration total)
+      : group_(group),
+        tag_(tag),
+        timeout_(timeout),
+        total_(total),
+        spins_(group.may_spin() ? kSpins : 0) {}
+
+  // Something moved: start patient again.
+  void progressed() {
+    looks_ = 0;
+    stalled_ = false;
+  }
+  // Nothing moved. True: look again right away; false: time to sleep.
+  bool spin() {
+    if (looks_ < spins_) {
+      ++looks_;
+      cpu_pause();
+      return true;
+    }
+    if (looks_ < spins_ + kYields) {
+      ++looks_;
+      sched_yield();
+      return true;
+    }
+    return false;
+  }
+  // To be asked before each sleep: ok to go on waiting for `waiting_on`.
+  Status check(std::span<const int> waiting_on);
+  // How long to sleep at most before the next check.
+  Duration nap() const;
+
+  // Waits until ready() for something that `peer` on this host does.
+  template <class Ready>
+  Status wait(int peer, Ready ready) {
+    while (!ready()) {
+      if (spin()) continue;
+      Doorbell& bell = group_.doorbell();
+      const uint32_t ticket = bell.prepare();
+      if (ready()) {
+        bell.dismiss();
+        break;
+      }
+      Status status = check({&peer, 1});
+      if (status.ok() && group_.left(peer) && !ready())
+        status = group_.fail(group_.left_error(tag_, peer));
+      if (!status.ok()) {
+        bell.dismiss();
+        return status;
+      }
+      bell.sleep(ticket, nap());
+    }
+    progressed();
+    return {};
+  }
+
+ private:
+  static constexpr int kSpins = 2000;  // some 30 us
+  static constexpr int kYields = 60;
+
+  Group& group_;
+  const OpTag& tag_;
+  Duration timeout_;
+  Duration total_;
+  int spins_;
+  int looks_ = 0;
+  bool started_ = false;
+  bool stalled_ = false;      // since stalled_at_
+  Clock::time_point start_;   // of the first check
+  Clock::time_point stalled_at_;
+  Clock::time_point inspected_at_;
+};
+
+}  // namespace rondo

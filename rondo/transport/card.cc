@@ -1,0 +1,50 @@
+#include "rondo/transport/card.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace rondo {
+
+std::string host_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0')
+    return "unknown-host";
+  return name;
+}
+
+std::string boot_identity() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id.empty() ? "unknown" : id;
+}
+
+std::string Card::to_string() const {
+  std::string text = fmt::format("rondo1 {} {} {} {}", nonce, pid, host, boot);
+  for (const SocketAddress& address : addresses)
+    text += " " + address.to_string();
+  return text;
+}
+
+Result<Card> Card::parse(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  Card card;
+  std::string version;
+  if (!(in >> version >> card.nonce >> card.pid >> card.host >> card.boot) ||
+      version != "rondo1")
+    return error(Code::kInvalidArgument,
+                 "not the address card of a rank of this version: \"{}\"; do "
+                 "all ranks run the same Rondo, and is the store used by this "
+                 "job alone?",
+                 text.substr(0, 80));
+  std::string address;
+  while (in >> address) {
+    RONDO_ASSIGN_OR_RETURN(auto parsed, SocketAddress::parse(address));
+    card.addresses.push_back(parsed);
+  }
+  return card;
+}
+
+}  // namespace rondo

@@ -1,0 +1,30 @@
+// Card: what a rank publishes so that others can reach it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/status.h"
+#include "rondo/transport/socket.h"
+
+namespace rondo {
+
+struct Card {
+  uint64_t nonce = 0;     // names the endpoint; a connection must ask for it
+  int pid = 0;
+  std::string host;       // the host's name, for messages only
+  std::string boot;       // the same for processes under one running kernel
+  std::vector<SocketAddress> addresses;  // where it listens
+
+  // One line of text.
+  std::string to_string() const;
+  static Result<Card> parse(std::string_view text);
+};
+
+// The name of this host, and the identity of its running kernel.
+std::string host_name();
+std::string boot_identity();
+
+}  // namespace rondo

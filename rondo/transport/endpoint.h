@@ -1,0 +1,142 @@
+// Endpoint: one rank's presence on the network: the sockets it listens on, a
+// control link to every other rank, and the thread that serves them.
+//
+// The thread accepts and checks connections, notices when a peer is gone, and
+// answers questions about this rank while its owner computes or waits. Groups
+// (communicators) register a GroupHandler to hear of what concerns them.
+// Thread-safe. Closing says goodbye to the peers, so that an orderly end is not
+// taken for a loss.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/status.h"
+#include "rondo/transport/card.h"
+#include "rondo/transport/control_link.h"
+#include "rondo/transport/handshake.h"
+#include "rondo/transport/socket.h"
+
+namespace rondo {
+
+// What a group hears from its endpoint, on the endpoint's thread; each call must
+// return at once. `peer` is a rank of the endpoint's world.
+class GroupHandler {
+ public:
+  virtual ~GroupHandler() = default;
+  virtual void on_lost(int peer, const Status& why) = 0;
+  virtual void on_left(int peer) = 0;
+  virtual void on_abort(int peer, Status failure) = 0;
+  // A data stream for this group has arrived.
+  virtual void on_stream() = 0;
+  // What this rank is doing in the group, for a peer that asks.
+  virtual std::string report() = 0;
+};
+
+struct EndpointOptions {
+  std::string interface;  // see InterfaceFilter
+  PortRange ports;
+  std::string token;
+};
+
+class Endpoint {
+ public:
+  // Listens; does not connect yet.
+  static Result<std::shared_ptr<Endpoint>> start(const EndpointOptions& options);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+
+  const Card& card() const { return card_; }
+  // Makes the control links; cards[r] is rank r's, cards[rank] this one's.
+  Status connect(int rank, std::vector<Card> cards, Deadline deadline);
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(cards_.size()); }
+  const Card& card_of(int peer) const {
+    return cards_[static_cast<size_t>(peer)];
+  }
+  // "rank 3 (node7, pid 81233)".
+  std::string describe(int peer) const;
+
+  void attach(uint64_t group, GroupHandler* handler);
+  // When this returns no call of the handler is running or will come.
+  void detach(uint64_t group);
+  void tell(int peer, const ControlFrame& frame);
+
+  // Gives `mine` to every one of `members` (ranks of this world, this one among
+  // them) and returns theirs in the same order. `round` tells apart exchanges of
+  // one group. The error names who did not answer, or who is lost.
+  Result<std::vector<std::string>> exchange(uint64_t group, uint64_t round,
+                                            std::span<const int> members,
+                                            const std::string& mine,
+                                            Deadline deadline);
+  // Asks `peers` what they are doing in `group`; an answer is missing where none
+  // came within `patience`.
+  std::vector<std::optional<std::string>> query(uint64_t group,
+                                                std::span<const int> peers,
+                                                Duration patience);
+
+  // Opens a one-way data stream to `peer`, number `index` of `group`.
+  Result<Fd> open_stream(int peer, uint64_t group, int index,
+                         Deadline deadline);
+  // The stream that `peer` opened, once it has arrived.
+  std::optional<Fd> take_stream(int peer, uint64_t group, int index);
+  // Why `peer` is gone, or ok.
+  Status lost(int peer) const;
+  bool left(int peer) const;
+
+ private:
+  using StreamKey = std::tuple<uint64_t, int, int>;     // group, peer, index
+  using MailKey = std::tuple<uint64_t, uint64_t, int>;  // group, round, peer
+  struct Peer {
+    std::shared_ptr<ControlLink> link;
+    uint64_t nonce = 0;  // who the link says it leads to
+    Status lost;
+    bool left = false;
+  };
+
+  Endpoint() = default;
+  Status listen(const EndpointOptions& options);
+  Result<Fd> reach(int peer, Purpose purpose, const Subject& subject,
+                   Deadline deadline) const;
+  void serve();
+  void accept_on(int listener, std::vector<ServerHandshake>& pending);
+  void admit(ServerHandshake& done);
+  void handle(int peer, ControlFrame frame);
+  void lose(int peer, const Status& why);
+  std::shared_ptr<ControlLink> link_to(int peer) const;
+  void wake();
+  Status missing_links() const;
+
+  std::string token_;
+  Card card_;
+  std::vector<Fd> listeners_;
+  Fd wake_;  // eventfd that ends the thread's poll
+  int rank_ = -1;
+  std::vector<Card> cards_;  // fixed once connect() has returned
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool closing_ = false;
+  std::map<int, Peer> peers_;
+  std::map<StreamKey, Fd> streams_;
+  std::map<MailKey, std::string> mail_;
+  std::map<std::pair<uint64_t, int>, std::string> replies_;  // question, peer
+  uint64_t next_question_ = 1;
+
+  std::mutex handlers_mutex_;  // guards handlers_, held while one is called
+  std::map<uint64_t, GroupHandler*> handlers_;
+
+  std::thread thread_;
+};
+
+}  // namespace rondo

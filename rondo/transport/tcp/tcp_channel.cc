@@ -1,0 +1,81 @@
+#include "rondo/transport/tcp/tcp_channel.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace rondo {
+namespace {
+
+msghdr message_of(std::span<const iovec> pieces) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(pieces.data());
+  message.msg_iovlen = pieces.size();
+  return message;
+}
+
+}  // namespace
+
+TcpChannel::TcpChannel(std::shared_ptr<Endpoint> endpoint, int peer,
+                       uint64_t group, int streams, Duration connect_timeout)
+    : endpoint_(std::move(endpoint)),
+      peer_(peer),
+      group_(group),
+      connect_timeout_(connect_timeout),
+      out_(static_cast<size_t>(streams)),
+      in_(static_cast<size_t>(streams)) {}
+
+bool TcpChannel::open(int stream) {
+  auto fd = endpoint_->open_stream(peer_, group_, stream,
+                                   Deadline(connect_timeout_));
+  if (!fd.ok()) {
+    failure_ = fd.status();
+    return false;
+  }
+  out_[static_cast<size_t>(stream)] = std::move(*fd);
+  return true;
+}
+
+ssize_t TcpChannel::send(int stream, std::span<const iovec> pieces) {
+  Fd& fd = out_[static_cast<size_t>(stream)];
+  if (!fd.valid() && !open(stream)) return -1;
+  const msghdr message = message_of(pieces);
+  const ssize_t n = sendmsg(fd.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (n >= 0) return n;
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  failure_ = errno_error(Code::kPeerLost, errno,
+                         "sending to " + endpoint_->describe(peer_));
+  return -1;
+}
+
+ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
+  Fd& fd = in_[static_cast<size_t>(stream)];
+  if (!fd.valid()) {
+    auto arrived = endpoint_->take_stream(peer_, group_, stream);
+    if (!arrived) return 0;
+    fd = std::move(*arrived);
+  }
+  msghdr message = message_of(pieces);
+  const ssize_t n = recvmsg(fd.get(), &message, MSG_DONTWAIT);
+  if (n > 0) return n;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  const std::string from = "receiving from " + endpoint_->describe(peer_);
+  failure_ = n == 0 ? error(Code::kPeerLost, "{}: it closed the connection", from)
+                    : errno_error(Code::kPeerLost, errno, from);
+  return -1;
+}
+
+bool TcpChannel::poll_for_send(int stream, std::vector<pollfd>& fds) const {
+  const Fd& fd = out_[static_cast<size_t>(stream)];
+  if (fd.valid()) fds.push_back({fd.get(), POLLOUT, 0});
+  return true;
+}
+
+bool TcpChannel::poll_for_recv(int stream, std::vector<pollfd>& fds) const {
+  // Until the stream has arrived the endpoint's thread wakes the waiter.
+  const Fd& fd = in_[static_cast<size_t>(stream)];
+  if (fd.valid()) fds.push_back({fd.get(), POLLIN, 0});
+  return true;
+}
+
+}  // namespace rondo
