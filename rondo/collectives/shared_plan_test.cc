@@ -2,6 +2,8 @@
 // schedules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "rondo/collectives/direct_plans.h"
 #include "rondo/collectives/message_plans.h"
 #include "rondo/collectives/plan_simulator.h"
