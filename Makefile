@@ -32,7 +32,7 @@ configure = echo 'cmake --preset $(1) $(CMAKE_ARGS)'; \
 
 demo: setup-build
 	@$(call configure,release)
-	cmake --build build -j $(JOBS) --target rondo examples/hello
+	cmake --build build -j $(JOBS) --target rondo_cli hello
 	build/rondo run -n 4 -- build/examples/hello
 
 build: setup-build

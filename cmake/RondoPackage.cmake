@@ -52,6 +52,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 install(TARGETS rondo EXPORT rondoTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET rondo_cli)
+  install(TARGETS rondo_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_dir})
 configure_package_config_file(
   ${CMAKE_SOURCE_DIR}/cmake/rondoConfig.cmake.in
