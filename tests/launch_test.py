@@ -100,11 +100,11 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 child = os.fork()
 if child == 0:
     os.setsid()
-    while True: time.sleep(1)
+    time.sleep(100)
 path = os.environ["PIDS"] + "/" + os.environ["RONDO_RANK"]
 with open(path + ".new", "w") as f: f.write(f"{os.getpid()} {child}")
 os.rename(path + ".new", path)
-while True: time.sleep(1)
+time.sleep(100)
 """
 
 
@@ -116,6 +116,24 @@ def pids_of(folder, ranks):
         "the ranks have not started",
     )
     return [int(pid) for f in files for pid in f.read_text().split()]
+
+
+def state_of(pid):
+    """The fields of /proc/PID/stat from the state on."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def wait_stuck(pids):
+    """Until these processes use no more time: every queue is full, they wait."""
+    used = {}
+
+    def stuck():
+        before = dict(used)
+        used.update({pid: state_of(pid)[11:13] for pid in pids})
+        time.sleep(0.1)
+        return used == before
+
+    wait_until(stuck, 20, "the ranks go on writing")
 
 
 # --- exit codes and reasons ------------------------------------------------
@@ -141,30 +159,22 @@ sleep 0.5; exit 4"""
     assert lines[tail + 1 :] == ["    one", "    two", "    three"]
 
 
-def test_first_of_many_that_die_together():
-    # All die within a moment of rank 7's death, which is the one to be named.
-    script = """
-import os, select, signal, sys
-folder = os.environ["FIFOS"]
-rank = int(os.environ["RONDO_RANK"])
-if rank == 7:
-    for r in range(7): os.open(f"{folder}/{r}", os.O_WRONLY)
-    os.kill(os.getpid(), signal.SIGKILL)
-os.read(os.open(f"{folder}/{rank}", os.O_RDONLY), 1)
-sys.exit(5)
-"""
-    for _ in range(5):
-        folder = pathlib.Path(os.environ.get("TMPDIR", "/tmp"))
-        folder = folder / f"rondo-fifos-{os.getpid()}"
-        folder.mkdir()
-        try:
-            for r in range(7):
-                os.mkfifo(folder / str(r))
-            done = run("-n", 8, "--env", f"FIFOS={folder}", *python(script))
-        finally:
-            shutil.rmtree(folder)
-        assert b"rondo: rank 7 " in done.stderr, done.stderr.decode()
-        assert done.returncode == 128 + 9
+def test_first_of_many_that_die_together(tmp_path):
+    # While the agent sleeps rank 5 dies, and then the others, who followed it.
+    script = "echo $$ > $PIDS/$RONDO_RANK; exec sleep 60"
+    job = start("-n", 8, "--env", f"PIDS={tmp_path}", *sh(script))
+    pids = pids_of(tmp_path, 8)
+    agent = int(state_of(pids[0])[1])
+    os.kill(agent, signal.SIGSTOP)
+    os.kill(pids[5], signal.SIGKILL)
+    wait_gone([pids[5]], 5)
+    for rank in (7, 6, 4, 3, 2, 1, 0):
+        os.kill(pids[rank], signal.SIGTERM)
+    wait_gone(pids, 5)
+    os.kill(agent, signal.SIGCONT)
+    _, err = job.communicate(timeout=10)
+    assert b"rondo: rank 5 " in err, err.decode()
+    assert job.returncode == 128 + 9
 
 
 def test_killed_rank_is_named_with_its_signal():
@@ -260,34 +270,29 @@ def test_without_prefix_bytes_are_as_written():
     assert done.stdout == b"a\0b\n\nlast"
 
 
-def test_slow_reader_loses_nothing_and_blocks_nothing():
+def test_slow_reader_loses_nothing_and_holds_the_ranks(tmp_path):
     size = 30_000_000
-    script = f"import sys; sys.stdout.write(('x' * 99 + '\\n') * {size // 100})"
-    job = start("-n", 2, "--no-prefix", *python(script))
-    assert job.stdout.read(100) == b"x" * 99 + b"\n"
-    # The queues are bounded: with nobody reading, the ranks wait.
-    with pytest.raises(subprocess.TimeoutExpired):
-        job.wait(1)
-    rest, _ = job.communicate(timeout=60)
-    assert len(rest) == 2 * size - 100
+    script = f"""
+import os, sys
+with open(os.environ["PIDS"] + "/" + os.environ["RONDO_RANK"], "w") as f:
+    f.write(str(os.getpid()))
+sys.stdout.write(("x" * 99 + "\\n") * {size // 100})
+"""
+    job = start("-n", 2, "--no-prefix", "--env", f"PIDS={tmp_path}", *python(script))
+    pids = pids_of(tmp_path, 2)
+    # What is not read is kept, but not without bound: the ranks wait.
+    wait_stuck(pids)
+    assert all(map(alive, pids))
+    out, _ = job.communicate(timeout=60)
+    assert len(out) == 2 * size
+    assert set(out.split(b"\n")) == {b"x" * 99, b""}
     assert job.returncode == 0
 
 
 def test_ctrl_c_while_nobody_reads(tmp_path):
     script = "echo $$ > $PIDS/$RONDO_RANK; exec yes"
     job = start("-n", 2, "--env", f"PIDS={tmp_path}", *sh(script))
-    # Until every queue is full and the ranks wait in write(2).
-    used = {pid: None for pid in pids_of(tmp_path, 2)}
-
-    def stuck():
-        before = dict(used)
-        for pid in used:
-            stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-            used[pid] = stat.rpartition(")")[2].split()[11:13]
-        time.sleep(0.1)
-        return used == before
-
-    wait_until(stuck, 20, "the ranks go on writing")
+    wait_stuck(pids_of(tmp_path, 2))
     begin = time.monotonic()
     job.send_signal(signal.SIGINT)
     assert job.wait(10) == 130
@@ -452,8 +457,7 @@ def test_ranks_do_not_survive_the_launcher(tmp_path):
 def test_ranks_do_not_survive_the_agent(tmp_path):
     job = start("-n", 2, "--env", f"PIDS={tmp_path}", *python(STUBBORN))
     pids = pids_of(tmp_path, 2)
-    stat = pathlib.Path(f"/proc/{pids[0]}/stat").read_text()
-    agent = int(stat.rpartition(")")[2].split()[1])
+    agent = int(state_of(pids[0])[1])
     os.kill(agent, signal.SIGKILL)
     _, err = job.communicate(timeout=15)
     assert job.returncode == 255
