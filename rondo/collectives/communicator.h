@@ -90,7 +90,7 @@ struct CallOptions {
   Duration timeout = {};        // no progress for so long: 0 is the communicator's
 };
 
-struct CommunicatorOptions {
+struct RONDO_API CommunicatorOptions {
   // Time-outs in seconds: to find and connect all ranks; without any progress
   // within an operation; for a whole operation (0: none).
   double connect_timeout = 120;

@@ -147,7 +147,7 @@ const Launcher kLaunchers[] = {
        return e.has("RONDO_RANK") || e.has("RONDO_WORLD_SIZE");
      },
      {"RONDO_RANK", "RONDO_WORLD_SIZE", "RONDO_LOCAL_RANK",
-      "RONDO_LOCAL_WORLD_SIZE"},
+      "RONDO_LOCAL_SIZE"},
      rondo_store},
     {"torchrun",
      [](const Env& e) {

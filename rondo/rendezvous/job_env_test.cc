@@ -71,7 +71,7 @@ TEST(JobEnv, NumbersOutOfRangeNameTheVariable) {
   EXPECT_THAT(failure({{"RONDO_RANK", "1"},
                        {"RONDO_WORLD_SIZE", "4"},
                        {"RONDO_LOCAL_RANK", "2"},
-                       {"RONDO_LOCAL_WORLD_SIZE", "2"}}),
+                       {"RONDO_LOCAL_SIZE", "2"}}),
               HasSubstr("RONDO_LOCAL_RANK=2"));
 }
 
