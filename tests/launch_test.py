@@ -22,9 +22,9 @@ SSHD = "/usr/sbin/sshd"
 
 def find_rondo():
     named = os.environ.get("RONDO_BIN")
-    for path in [named] if named else [ROOT / "build/rondo", ROOT / "build/bin/rondo"]:
-        if os.path.isfile(path):
-            return str(pathlib.Path(path).resolve())
+    path = pathlib.Path(named) if named else ROOT / "build/rondo"
+    if path.is_file():
+        return str(path.resolve())
     pytest.exit("there is no rondo command; make build, or set RONDO_BIN", 2)
 
 
@@ -101,6 +101,7 @@ child = os.fork()
 if child == 0:
     os.setsid()
     time.sleep(100)
+    os._exit(0)
 path = os.environ["PIDS"] + "/" + os.environ["RONDO_RANK"]
 with open(path + ".new", "w") as f: f.write(f"{os.getpid()} {child}")
 os.rename(path + ".new", path)
@@ -379,8 +380,10 @@ def test_options_reach_the_ranks(tmp_path):
     done = run(
         *("-n", 1, "--env", "A=x=y", "--env", "FROM_HERE", "--wdir", tmp_path),
         *("--interface", "127.0.0.0/8", "--port-range", f"{port}-{port}"),
-        *sh("echo $A $FROM_HERE $RONDO_INTERFACE $RONDO_PORT_RANGE; pwd; "
-            "echo $RONDO_STORE"),
+        *sh(
+            "echo $A $FROM_HERE $RONDO_INTERFACE $RONDO_PORT_RANGE; pwd; "
+            "echo $RONDO_STORE"
+        ),
         env=clean_env(FROM_HERE="here"),
     )
     assert done.stdout.decode().splitlines() == [
@@ -432,8 +435,11 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
 
 
 def test_ctrl_c_lets_ranks_end_well():
-    job = start("-n", 2, *sh("trap 'echo saved; exit 0' TERM; echo up; "
-                             "while :; do sleep 0.05; done"))
+    job = start(
+        "-n",
+        2,
+        *sh("trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done"),
+    )
     assert sorted([job.stdout.readline(), job.stdout.readline()]) == [
         b"[0] up\n",
         b"[1] up\n",
@@ -627,8 +633,9 @@ def test_ssh_failure_names_the_host():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound but not listening: refused
         port = closed.getsockname()[1]
-        done = run("--hosts", "127.0.0.1:2", "--ssh-command", f"ssh -p {port}",
-                   *sh("true"))
+        done = run(
+            "--hosts", "127.0.0.1:2", "--ssh-command", f"ssh -p {port}", *sh("true")
+        )
     assert done.returncode == 255
     err = done.stderr.decode()
     assert "cannot start ranks 0, 1 on 127.0.0.1: ssh exited with code 255" in err
@@ -655,10 +662,17 @@ def test_ssh_program_missing_there(ssh_command):
 
 def test_chatty_shell_start_up_does_no_harm(tmp_path):
     ssh = tmp_path / "ssh"
-    ssh.write_text(f"#!/bin/sh\necho Welcome, have a nice day\nexec '{RONDO}' remote-agent\n")
+    ssh.write_text(f"#!/bin/sh\necho Welcome!\nexec '{RONDO}' remote-agent\n")
     ssh.chmod(0o755)
-    done = run("--hosts", "elsewhere.invalid:2", "--interface", "lo",
-               "--ssh-command", str(ssh), *sh("echo hello"))
+    done = run(
+        "--hosts",
+        "elsewhere.invalid:2",
+        "--interface",
+        "lo",
+        "--ssh-command",
+        str(ssh),
+        *sh("echo hello"),
+    )
     assert done.returncode == 0, done.stderr.decode()
     assert sorted(done.stdout.splitlines()) == [b"[0] hello", b"[1] hello"]
 
@@ -718,8 +732,12 @@ def test_slurm_allocation_with_fewer_ranks(slurm, tmp_path):
 )
 def test_a_rank_of_another_launcher_is_taken(rank):
     # In place: the program has the launcher's pid, output has no prefix.
-    job = start("--env", "A=1", *sh("echo $$ $A ${RONDO_RANK-none}; exit 6"),
-                env=clean_env(**rank))
+    job = start(
+        "--env",
+        "A=1",
+        *sh("echo $$ $A ${RONDO_RANK-none}; exit 6"),
+        env=clean_env(**rank),
+    )
     out, _ = job.communicate(timeout=10)
     assert out.decode().split() == [str(job.pid), "1", "none"]
     assert job.returncode == 6
