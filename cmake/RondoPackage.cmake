@@ -31,22 +31,21 @@ endif()
 # besides. A header listed here includes listed ones only.
 set(headers
   rondo/rondo.h
+  rondo/rondo_c.h
   rondo/base/clock.h
   rondo/base/env.h
   rondo/base/export.h
   rondo/base/status.h
+  rondo/capi/rondo_c.h
   rondo/collectives/communicator.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h
   rondo/tensor/tensor.h)
-file(GLOB c_headers RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS
-  ${CMAKE_SOURCE_DIR}/rondo/capi/*.h)
 list(TRANSFORM headers PREPEND ${CMAKE_SOURCE_DIR}/)
-list(TRANSFORM c_headers PREPEND ${CMAKE_SOURCE_DIR}/)
 target_sources(rondo PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}
-  FILES ${headers} ${c_headers})
+  FILES ${headers})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 install(TARGETS rondo EXPORT rondoTargets
