@@ -10,6 +10,7 @@ namespace {
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
     add_run_command,
     add_bench_command,
+    add_tune_command,
     add_agent_command,
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "rondo/collectives/direct_plans.h"
@@ -31,18 +32,20 @@ std::string_view always(const Topology&) { return {}; }
 
 double naive_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
-  return w.message + (t.n - 2) * w.overhead + (t.n - 1) * bytes * w.byte;
+  return w.message + (t.n - 2) * w.overhead + (t.n - 1) * bytes * (w.byte + c.reduce_byte);
 }
 
 double star_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
   return 2 * (w.message + (t.n - 2) * w.overhead +
-              (t.n - 1) * bytes * w.byte);
+              (t.n - 1) * bytes * w.byte) +
+         (t.n - 1) * bytes * c.reduce_byte;
 }
 
 double tree_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
-  return 2 * log2_up(t.n) * (w.message + bytes * w.byte);
+  return log2_up(t.n) *
+         (2 * w.message + bytes * (2 * w.byte + c.reduce_byte));
 }
 
 // Its steps are not pipelined, so it pays some of the latency in bytes too.
@@ -51,12 +54,13 @@ double butterfly_cost(const Topology& t, const Costs& c, double bytes) {
   const bool power = std::has_single_bit(static_cast<unsigned>(t.n));
   const double fold = power ? 0 : 2 * (w.message + bytes * w.byte);
   return fold + 2 * log2_up(t.n) * w.message +
-         2.4 * (t.n - 1) / t.n * bytes * w.byte;
+         (t.n - 1) * bytes / t.n * (2.4 * w.byte + c.reduce_byte);
 }
 
 double ring_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
-  return 2 * (t.n - 1) * w.message + 2.0 * (t.n - 1) / t.n * bytes * w.byte;
+  return 2 * (t.n - 1) * w.message +
+         (t.n - 1) * bytes / t.n * (2 * w.byte + c.reduce_byte);
 }
 
 std::string_view direct_obstacle(const Topology& t) {
@@ -123,6 +127,7 @@ constexpr CostField kFields[] = {
     {"local_message", &Costs::local_message},
     {"local_overhead", &Costs::local_overhead},
     {"local_byte", &Costs::local_byte},
+    {"reduce_byte", &Costs::reduce_byte},
     {"direct", &Costs::direct},
     {"direct_byte", &Costs::direct_byte},
 };
@@ -162,12 +167,8 @@ const AlgorithmEntry& select_allreduce(const Topology& topology,
   return *best;
 }
 
-Result<Costs> Costs::read(const std::string& file) {
-  std::ifstream in(file);
-  if (!in)
-    return error(Code::kInvalidArgument,
-                 "cannot read the tuning file {}; make one with `rondo tune`",
-                 file);
+Result<Costs> Costs::parse(std::string_view text, std::string_view origin) {
+  std::istringstream in{std::string(text)};
   Costs costs;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
@@ -184,22 +185,27 @@ Result<Costs> Costs::read(const std::string& file) {
       return error(Code::kInvalidArgument,
                    "{}, line {}: \"{}\" is not a constant and its seconds; "
                    "make the file anew with `rondo tune`",
-                   file, number, line);
+                   origin, number, line);
     costs.*field->field = value;
   }
   return costs;
 }
 
-Status Costs::write(const std::string& file, std::string_view comment) const {
-  std::ofstream out(file);
-  out << "# " << comment << "\n# seconds\n";
+Result<Costs> Costs::read(const std::string& file) {
+  std::ifstream in(file);
+  if (!in)
+    return error(Code::kInvalidArgument,
+                 "cannot read the tuning file {}; make one with `rondo tune`",
+                 file);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  return parse(text, file);
+}
+
+std::string Costs::to_string() const {
+  std::string text;
   for (const CostField& f : kFields)
-    out << fmt::format("{} {:.6g}\n", f.name, this->*f.field);
-  out.flush();
-  if (!out)
-    return error(Code::kResource, "cannot write {}: check the folder and its "
-                 "rights", file);
-  return {};
+    text += fmt::format("{} {:.6g}\n", f.name, this->*f.field);
+  return text;
 }
 
 }  // namespace rondo

@@ -33,12 +33,15 @@ struct Costs {
   double local_message = 3e-6;      // the same through shared memory
   double local_overhead = 0.3e-6;
   double local_byte = 1 / 4e9;
+  double reduce_byte = 1 / 8e9;     // one byte of a message, reduced
   double direct = 1e-6;             // a meeting of all ranks of a host
   double direct_byte = 1 / 10e9;    // one byte of the vector, reduced in place
 
-  // Reads "name value" lines, as `rondo tune` writes them.
+  // "name seconds" lines, as `rondo tune` writes them; # begins a comment.
+  // `origin` is named in errors.
+  static Result<Costs> parse(std::string_view text, std::string_view origin);
   static Result<Costs> read(const std::string& file);
-  Status write(const std::string& file, std::string_view comment) const;
+  std::string to_string() const;
 };
 
 // What selection knows about a group.

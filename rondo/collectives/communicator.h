@@ -103,13 +103,17 @@ struct RONDO_API CommunicatorOptions {
   std::string token = {};            // the job's secret
   int tcp_streams = 0;               // sockets per peer and direction; 0: default
   bool remote_memory = true;         // process_vm_readv/writev where permitted
-  std::string tuning_file = {};      // what `rondo tune` wrote
+  std::string tuning_file = {};      // what `rondo tune` wrote; rank 0's counts
   std::string name = "world";        // for messages
 
   // RONDO_TIMEOUT, RONDO_CONNECT_TIMEOUT, RONDO_TRANSPORT, RONDO_ALGORITHM,
   // RONDO_INTERFACE, RONDO_PORT_RANGE, RONDO_TOKEN, ...: docs/environment.md.
   static Result<CommunicatorOptions> from_env(const Env& env);
 };
+
+// Where `rondo tune` writes unless told otherwise, and from_env() looks:
+// $XDG_CONFIG_HOME/rondo/tuning or ~/.config/rondo/tuning. Empty without a home.
+RONDO_API std::string default_tuning_file(const Env& env);
 
 // An operation under way. Copies refer to the same one.
 class [[nodiscard]] RONDO_API Work {

@@ -9,6 +9,8 @@ namespace rondo {
 namespace {
 
 constexpr uint32_t kMagic = 0x4f444e52;  // "RNDO"
+// What a pass over the cursors costs, as Waiter::spin counts it.
+constexpr int kPassCost = 20;
 
 bool is_message(ActionKind kind) {
   return kind == ActionKind::kSend || kind == ActionKind::kRecv ||
@@ -152,7 +154,7 @@ Status Executor::run(const Plan& plan, const Call& call, Waiter& waiter) {
       continue;
     }
     if (left_before_limit_ == 0) break;
-    if (waiter.spin()) continue;
+    if (waiter.spin(kPassCost)) continue;
     RONDO_RETURN_IF_ERROR(sleep(waiter));
   }
   return {};
@@ -370,13 +372,7 @@ Status Executor::check_header(const Cursor& cursor, int index) {
                              "of step",
                              short_name(call_->tag), group_.name(),
                              group_.describe(cursor.peer)));
-  return group_.fail(error(
-      Code::kMismatch,
-      "ranks called different operations on communicator {}: rank {} called "
-      "{}, {} called {}\n  do: make every rank call the same operations in the "
-      "same order with the same arguments",
-      group_.name(), group_.rank(), describe(expected),
-      group_.describe(cursor.peer), describe(header.tag)));
+  return group_.mismatch(expected, cursor.peer, header.tag);
 }
 
 // A broken channel: if the peer is gone the group knows or will know in a
@@ -408,6 +404,7 @@ Status Executor::sleep(Waiter& waiter) {
   fds_.clear();
   waiting_on_.clear();
   bool memory = false;
+  int gone = -1;
   for (size_t i = 0; i < cursor_count_; ++i) {
     const Cursor& cursor = cursors_[i];
     const int index = current(cursor);
@@ -420,14 +417,18 @@ Status Executor::sleep(Waiter& waiter) {
                      : channel.poll_for_recv(cursor.stream, fds_);
     memory = memory || !in_kernel;
     waiting_on_.push_back(cursor.peer);
+    // A socket tells of its own end, behind the last byte; for the others the
+    // peer's goodbye is the end, and comes behind the last byte too.
+    if (group_.left(cursor.peer) &&
+        !channel.reports_close(cursor.stream, cursor.sends))
+      gone = cursor.peer;
   }
   RONDO_RETURN_IF_ERROR(waiter.check(waiting_on_));
-  for (int peer : waiting_on_) {
-    if (!group_.left(peer)) continue;
+  if (gone >= 0) {
     bool moved = false;  // what it sent before it left still counts
     RONDO_RETURN_IF_ERROR(pass(moved));
     if (moved) return {};
-    return group_.fail(group_.left_error(call_->tag, peer));
+    return group_.fail(group_.left_error(call_->tag, gone));
   }
   if (memory && fds_.empty()) {
     Doorbell& bell = group_.doorbell();

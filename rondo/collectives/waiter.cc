@@ -5,8 +5,9 @@
 namespace rondo {
 namespace {
 
-// How often a waiting rank asks the others what they are doing.
-constexpr auto kInspectEvery = std::chrono::seconds(1);
+// How often a waiting rank asks the others what they are doing: everybody asks
+// everybody, so large groups ask less often.
+Duration inspect_every(int ranks) { return seconds(1.0 + ranks / 64.0); }
 
 }  // namespace
 
@@ -29,7 +30,7 @@ Status Waiter::check(std::span<const int> waiting_on) {
   const auto waited = now - stalled_at_;
   const bool over = waited >= timeout_ ||
                     (total_ > Duration::zero() && now - start_ >= total_);
-  if (!over && now - inspected_at_ < kInspectEvery) return {};
+  if (!over && now - inspected_at_ < inspect_every(group_.size())) return {};
   inspected_at_ = now;
   return group_.inspect(tag_, waiting_on, over, waited);
 }

@@ -24,18 +24,21 @@ class Waiter {
 
   // Something moved: start patient again.
   void progressed() {
-    looks_ = 0;
+    looks_ = yields_ = 0;
     stalled_ = false;
   }
-  // Nothing moved. True: look again right away; false: time to sleep.
-  bool spin() {
+  // Nothing moved. True: look again right away; false: time to sleep. `cost` is
+  // what a look costs, in pauses of the processor: system calls count more.
+  bool spin(int cost = 1) {
     if (looks_ < spins_) {
-      ++looks_;
+      looks_ += cost;
       cpu_pause();
       return true;
     }
-    if (looks_ < spins_ + kYields) {
-      ++looks_;
+    // A peer that shares this core, or was put aside for another program, gets
+    // on only if this rank gives way.
+    if (yields_ < kYields) {
+      ++yields_;
       sched_yield();
       return true;
     }
@@ -71,8 +74,8 @@ class Waiter {
   }
 
  private:
-  static constexpr int kSpins = 2000;  // some 30 us
-  static constexpr int kYields = 60;
+  static constexpr int kSpins = 400;  // some 10 us
+  static constexpr int kYields = 100;
 
   Group& group_;
   const OpTag& tag_;
@@ -80,6 +83,7 @@ class Waiter {
   Duration total_;
   int spins_;
   int looks_ = 0;
+  int yields_ = 0;
   bool started_ = false;
   bool stalled_ = false;      // since stalled_at_
   Clock::time_point start_;   // of the first check

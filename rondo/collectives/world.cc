@@ -1,5 +1,7 @@
 // How communicators come about: from the job's environment, from a store, and
 // from another communicator.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -47,18 +49,23 @@ GroupOptions group_options(const CommunicatorOptions& options) {
           .remote_memory = options.remote_memory};
 }
 
-std::string card_key(int rank) { return fmt::format("rank/{}", rank); }
+std::string card_key(int64_t world, int rank) {
+  return fmt::format("world/{}/rank/{}", world, rank);
+}
 
 // Publishes this rank's card and reads everybody's; the error says who is
 // missing.
 Result<std::vector<Card>> exchange_cards(Store& store, const Card& mine,
                                          int rank, int size,
                                          Deadline deadline) {
-  RONDO_RETURN_IF_ERROR(store.set(card_key(rank), mine.to_string()));
+  // A job may make its world more than once; each rank counts its own times.
+  RONDO_ASSIGN_OR_RETURN(const int64_t world,
+                         store.add(fmt::format("worlds/{}", rank), 1));
+  RONDO_RETURN_IF_ERROR(store.set(card_key(world, rank), mine.to_string()));
   std::vector<Card> cards;
   std::string missing;
   for (int r = 0; r < size; ++r) {
-    auto text = store.get(card_key(r), deadline);
+    auto text = store.get(card_key(world, r), deadline);
     if (!text.ok() && text.status().code() != Code::kTimeout)
       return text.status();
     if (!text.ok()) {
@@ -80,6 +87,13 @@ Result<std::vector<Card>> exchange_cards(Store& store, const Card& mine,
 }
 
 }  // namespace
+
+std::string default_tuning_file(const Env& env) {
+  const auto config = env.get("XDG_CONFIG_HOME");
+  const auto home = env.get("HOME");
+  if (config) return *config + "/rondo/tuning";
+  return home ? *home + "/.config/rondo/tuning" : "";
+}
 
 Result<CommunicatorOptions> CommunicatorOptions::from_env(const Env& env) {
   CommunicatorOptions o;
@@ -104,6 +118,10 @@ Result<CommunicatorOptions> CommunicatorOptions::from_env(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(o.remote_memory,
                          env.get_bool("RONDO_REMOTE_MEMORY", true));
   o.tuning_file = env.get_or("RONDO_TUNING", "");
+  if (o.tuning_file.empty()) {
+    const std::string file = default_tuning_file(env);
+    if (!file.empty() && access(file.c_str(), R_OK) == 0) o.tuning_file = file;
+  }
   return o;
 }
 
@@ -157,6 +175,12 @@ Result<Communicator> Communicator::connect(std::shared_ptr<Store> store,
   RONDO_ASSIGN_OR_RETURN(auto group,
                          Group::form(endpoint, id, std::move(members),
                                      group_options(options), deadline));
+  // All ranks have to choose alike, so rank 0's constants hold for all.
+  constexpr uint64_t kCostsRound = 3;
+  RONDO_ASSIGN_OR_RETURN(auto all_costs,
+                         endpoint->exchange(id, kCostsRound, group->members(),
+                                            costs.to_string(), deadline));
+  RONDO_ASSIGN_OR_RETURN(costs, Costs::parse(all_costs[0], "rank 0's tuning"));
   auto impl = std::make_shared<CommunicatorImpl>(std::move(group),
                                                  std::move(options), costs);
   // Checked here rather than at the first call.

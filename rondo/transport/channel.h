@@ -45,6 +45,12 @@ class Channel {
   virtual bool poll_for_send(int stream, std::vector<pollfd>& fds) const = 0;
   virtual bool poll_for_recv(int stream, std::vector<pollfd>& fds) const = 0;
 
+  // Whether send or recv on `stream` will itself report that the peer has closed
+  // its end (a connected socket does). If not, somebody else has to say so.
+  virtual bool reports_close(int /*stream*/, bool /*sends*/) const {
+    return false;
+  }
+
   // Why send or recv returned -1.
   virtual Status failure() const = 0;
 };

@@ -142,7 +142,8 @@ Status explain(const std::string& who, uint32_t verdict, bool proven) {
                  "differs between ranks, or this is not a process of the job",
                  who);
   if (verdict == static_cast<uint32_t>(Verdict::kWelcome)) return {};
-  return error(Code::kPermission,
+  // Not final: the one who is looked for may be at another address.
+  return error(Code::kUnavailable,
                "{} belongs to the job but is not whom this process looks for "
                "(verdict {}): an address from an older run is in use",
                who, verdict);

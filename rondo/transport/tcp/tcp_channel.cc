@@ -78,4 +78,8 @@ bool TcpChannel::poll_for_recv(int stream, std::vector<pollfd>& fds) const {
   return true;
 }
 
+bool TcpChannel::reports_close(int stream, bool sends) const {
+  return (sends ? out_ : in_)[static_cast<size_t>(stream)].valid();
+}
+
 }  // namespace rondo

@@ -21,6 +21,7 @@ class TcpChannel final : public Channel {
   ssize_t recv(int stream, std::span<const iovec> pieces) override;
   bool poll_for_send(int stream, std::vector<pollfd>& fds) const override;
   bool poll_for_recv(int stream, std::vector<pollfd>& fds) const override;
+  bool reports_close(int stream, bool sends) const override;
   Status failure() const override { return failure_; }
 
  private:
