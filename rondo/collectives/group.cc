@@ -5,20 +5,55 @@
 
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "rondo/base/log.h"
 
 namespace rondo {
-namespace {
 
 // What a member answers when it is asked what it is doing.
-struct Report {
+struct Group::Report {
   OpTag entered;
   uint64_t completed = 0;
   uint64_t inside = 0;
+  OpTag history[kRemembered];
+
+  static std::optional<Report> parse(const std::optional<std::string>& bytes) {
+    if (!bytes || bytes->size() != sizeof(Report)) return std::nullopt;
+    Report report;
+    std::memcpy(&report, bytes->data(), sizeof report);
+    return report;
+  }
 };
 
-}  // namespace
+// Every word is released after the odd version before it: who sees a new word
+// sees that version too, and knows that the tag may be half stored.
+void SharedTag::store(const OpTag& tag) {
+  uint64_t words[3];
+  static_assert(sizeof words == sizeof tag);
+  std::memcpy(words, &tag, sizeof tag);
+  const uint64_t version = version_.load(std::memory_order_relaxed);
+  version_.store(version + 1, std::memory_order_relaxed);
+  for (int i = 0; i < 3; ++i)
+    words_[i].store(words[i], std::memory_order_release);
+  version_.store(version + 2, std::memory_order_release);
+}
+
+OpTag SharedTag::load() const {
+  OpTag tag;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const uint64_t version = version_.load(std::memory_order_acquire);
+    uint64_t words[3];
+    for (int i = 0; i < 3; ++i)
+      words[i] = words_[i].load(std::memory_order_acquire);
+    if (version % 2 != 0 ||
+        version_.load(std::memory_order_relaxed) != version)
+      continue;
+    std::memcpy(&tag, words, sizeof tag);
+    break;
+  }
+  return tag;
+}
 
 std::string_view name_of(Link link) {
   switch (link) {
@@ -65,11 +100,8 @@ void Group::clear_event() {
 // ---- What this rank is doing ------------------------------------------------
 
 void Group::enter(const OpTag& tag) {
-  uint64_t words[3];
-  static_assert(sizeof words == sizeof tag);
-  std::memcpy(words, &tag, sizeof tag);
-  for (int i = 0; i < 3; ++i)
-    entered_[i].store(words[i], std::memory_order_relaxed);
+  entered_.store(tag);
+  if (tag.sequence != 0) history_[tag.sequence % kRemembered].store(tag);
   inside_.store(true, std::memory_order_relaxed);
 }
 
@@ -81,12 +113,11 @@ void Group::leave(const OpTag& tag) {
 
 std::string Group::report() {
   Report report;
-  uint64_t words[3];
-  for (int i = 0; i < 3; ++i)
-    words[i] = entered_[i].load(std::memory_order_relaxed);
-  std::memcpy(&report.entered, words, sizeof words);
+  report.entered = entered_.load();
   report.completed = completed_.load(std::memory_order_relaxed);
   report.inside = inside_.load(std::memory_order_relaxed) ? 1 : 0;
+  for (size_t i = 0; i < kRemembered; ++i)
+    report.history[i] = history_[i].load();
   std::string bytes(sizeof report, '\0');
   std::memcpy(bytes.data(), &report, sizeof report);
   return bytes;
@@ -131,11 +162,7 @@ void Group::on_lost(int peer, const Status& why) {
   const int index = index_of(peer);
   if (index < 0) return;
   // Everybody has a link to everybody, so everybody sees a loss by itself.
-  uint64_t words[3];
-  for (int i = 0; i < 3; ++i)
-    words[i] = entered_[i].load(std::memory_order_relaxed);
-  OpTag tag;
-  std::memcpy(&tag, words, sizeof tag);
+  const OpTag tag = entered_.load();
   const bool inside = inside_.load(std::memory_order_relaxed);
   keep(error(Code::kPeerLost,
              "{} on communicator {} failed on rank {}: {}\n  do: look at the "
@@ -164,6 +191,36 @@ Status Group::left_error(const OpTag& tag, int peer) const {
                short_name(tag), name(), rank_, describe(peer));
 }
 
+Status Group::mismatch(const OpTag& mine, int peer, const OpTag& theirs) {
+  // A rank that only sends in an operation is in the next one before others
+  // find out that it called another.
+  OpTag here = mine;
+  OpTag there = theirs;
+  if (theirs.sequence != 0 && theirs.sequence < mine.sequence) {
+    const OpTag then = history_[theirs.sequence % kRemembered].load();
+    if (then.sequence == theirs.sequence) here = then;
+  } else if (mine.sequence != 0 && mine.sequence < theirs.sequence) {
+    const int world = members_[static_cast<size_t>(peer)];
+    const auto answers =
+        endpoint_->query(id_, {&world, 1}, std::chrono::milliseconds(100));
+    const auto report = Report::parse(answers[0]);
+    if (report && report->history[mine.sequence % kRemembered].sequence ==
+                      mine.sequence)
+      there = report->history[mine.sequence % kRemembered];
+  }
+  if (here == there) {
+    here = mine;
+    there = theirs;
+  }
+  return fail(error(
+      Code::kMismatch,
+      "ranks called different operations on communicator {}: rank {} called "
+      "{}, {} called {}\n  do: make every rank call the same operations in the "
+      "same order with the same arguments",
+      name(), rank_, rondo::describe(here), describe(peer),
+      rondo::describe(there)));
+}
+
 // ---- The watchdog's question ------------------------------------------------
 
 Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
@@ -183,26 +240,19 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
   for (size_t i = 0; i < others.size(); ++i) {
     const int peer = others[i];
     if (left(peer)) continue;
-    if (!answers[i] || answers[i]->size() != sizeof(Report)) {
+    const auto report = Report::parse(answers[i]);
+    if (!report) {
       silent += (silent.empty() ? "" : ", ") + describe(peer);
       continue;
     }
-    Report report;
-    std::memcpy(&report, answers[i]->data(), sizeof report);
-    const bool same = report.entered.sequence == tag.sequence;
-    if (tag.sequence != 0 && same && report.entered != tag)
-      return fail(
-          error(Code::kMismatch,
-                "ranks called different operations on communicator {}: rank {} "
-                "called {}, {} called {}\n  do: make every rank call the same "
-                "operations in the same order with the same arguments",
-                name(), rank_, rondo::describe(tag), describe(peer),
-                rondo::describe(report.entered)));
-    if (report.entered.sequence < tag.sequence)
+    const bool same = report->entered.sequence == tag.sequence;
+    if (tag.sequence != 0 && same && report->entered != tag)
+      return mismatch(tag, peer, report->entered);
+    if (report->entered.sequence < tag.sequence)
       late += fmt::format(
           "\n  {} has not called it: {} {}", describe(peer),
-          report.inside != 0 ? "it is still in" : "its last call was",
-          short_name(report.entered));
+          report->inside != 0 ? "it is still in" : "its last call was",
+          short_name(report->entered));
   }
   if (!final) return {};
   for (int peer : waiting_on)

@@ -36,6 +36,18 @@ struct GroupOptions {
 enum class Link : uint8_t { kSelf, kInproc, kShm, kTcp };
 std::string_view name_of(Link link);
 
+// An OpTag that one thread stores and others read, whole or not at all.
+class SharedTag {
+ public:
+  void store(const OpTag& tag);
+  // A tag without a sequence while a store is under way.
+  OpTag load() const;
+
+ private:
+  std::atomic<uint64_t> version_{0};  // odd: being stored
+  std::atomic<uint64_t> words_[3] = {};
+};
+
 class Group final : public GroupHandler {
  public:
   // Collective over `members` (ranks of the endpoint's world, in the order that
@@ -98,6 +110,10 @@ class Group final : public GroupHandler {
     return gone_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
   Status left_error(const OpTag& tag, int peer) const;
+  // Fails the group because `peer` called `theirs` where this rank, in `mine`,
+  // expected something else. Where one of the two is ahead, what it called
+  // before is looked up, so that the error compares what should be the same.
+  Status mismatch(const OpTag& mine, int peer, const OpTag& theirs);
 
   // Asks the members what they are doing while this rank is stuck in `tag`
   // waiting for `waiting_on`. A member in another operation with the same number
@@ -114,6 +130,9 @@ class Group final : public GroupHandler {
   std::string report() override;
 
  private:
+  static constexpr size_t kRemembered = 16;
+  struct Report;
+
   Group() = default;
   struct Attached;
   Result<Attached> attach_boards(Deadline deadline);
@@ -148,7 +167,8 @@ class Group final : public GroupHandler {
 
   // What report() answers: stored by the running operation, read by the
   // endpoint's thread.
-  std::atomic<uint64_t> entered_[3] = {};
+  SharedTag entered_;
+  SharedTag history_[kRemembered];  // the latest collectives, by sequence
   std::atomic<uint64_t> completed_{0};
   std::atomic<bool> inside_{false};
 

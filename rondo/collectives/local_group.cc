@@ -86,13 +86,7 @@ Status LocalGroup::await(const Call& call, Waiter& waiter) {
 
 Status LocalGroup::compare(const Call& call, int local, const OpTag& theirs) {
   const int peer = group_.local_ranks()[static_cast<size_t>(local)];
-  return group_.fail(error(
-      Code::kMismatch,
-      "ranks called different operations on communicator {}: rank {} called "
-      "{}, {} called {}\n  do: make every rank call the same operations in the "
-      "same order with the same arguments",
-      group_.name(), group_.rank(), describe(call.tag), group_.describe(peer),
-      describe(theirs)));
+  return group_.mismatch(call.tag, peer, theirs);
 }
 
 Status LocalGroup::fence(const Call& call, Waiter& waiter) {
