@@ -104,7 +104,7 @@ TEST(Handshake, AnotherSubjectIsNotHere) {
   Fd fd = server.connect();
   const Status status = handshake_as_client(fd.get(), "secret", Purpose::kStore,
                                             subject_of('z'), soon());
-  EXPECT_EQ(status.code(), Code::kPermission);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("older run"));
   EXPECT_EQ(server.finish().failure().code(), Code::kPermission);
 }
