@@ -70,7 +70,7 @@ class Rank:
 
     @property
     def failure(self):
-        codes = "invalid argument|mismatch|peer lost|timeout|cancelled"
+        codes = "invalid argument|mismatch|peer lost|time-out|cancelled"
         codes += "|unavailable|permission|resource|internal"
         found = re.search(rf"^error ([0-9.]+) ({codes}) (.*)$", self.text, re.M)
         return Failure(float(found[1]), found[2], found[3]) if found else None

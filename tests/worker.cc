@@ -11,6 +11,8 @@
 //
 // (the monotonic clock's seconds, the message on one line) and ends with exit
 // code 0, or with --fail 1, so that a launcher does not hide the other ranks'.
+// With --linger it stays until its standard input ends, and its communicator
+// with it.
 #include <dirent.h>
 #include <rondo/rondo.h>
 #include <sys/prctl.h>
@@ -137,10 +139,15 @@ class Worker {
     }
   }
 
+  void linger() {
+    say("lingering");
+    await();
+  }
+
  private:
   void step(const Step& s) {
-    const int n = comm_.size();
-    const int me = comm_.rank();
+    const int n = comm_.valid() ? comm_.size() : 0;
+    const int me = comm_.valid() ? comm_.rank() : 0;
     const int64_t sum = n * (n + 1) / 2;
     const std::string& verb = s.verb();
     if (verb == "say") return say(s.word(1, ""));
@@ -148,6 +155,7 @@ class Worker {
     if (verb == "usage") return usage();
     if (verb == "transports") return transports();
     if (verb == "leave") return leave();
+    if (verb == "sub") return sub();
     if (verb == "die") _exit(static_cast<int>(s.number(1, 0)));
     if (verb == "barrier") return comm_.barrier().value();
     if (verb == "cycles") return cycles(s.number(1, 1));
@@ -306,6 +314,12 @@ class Worker {
 
   void leave() { comm_ = {}; }
 
+  // Goes on with a sub-group of all, and keeps the old one.
+  void sub() {
+    outer_ = comm_;
+    comm_ = comm_.split(0).value();
+  }
+
   // Makes and destroys sub-groups; in turn one rank or the other is done first.
   void cycles(int64_t count) {
     for (int64_t k = 0; k < count; ++k) {
@@ -351,13 +365,14 @@ class Worker {
     return *kept;
   }
 
+  Communicator outer_;
   Communicator comm_;
   const bool mapped_;
   std::unique_ptr<Buffer> in_;
   std::unique_ptr<Buffer> out_;
 };
 
-int report(const Error& e, int exit_code) {
+void report(const Error& e) {
   std::string text = e.what();
   std::replace(text.begin(), text.end(), '\n', '|');
   const auto now = rondo::Clock::now().time_since_epoch();
@@ -365,7 +380,6 @@ int report(const Error& e, int exit_code) {
               std::chrono::duration<double>(now).count(),
               std::string(rondo::code_name(e.code())).c_str(), text.c_str());
   std::fflush(stdout);
-  return exit_code;
 }
 
 }  // namespace
@@ -373,6 +387,7 @@ int report(const Error& e, int exit_code) {
 int main(int argc, char** argv) {
   bool mapped = true;
   int fail = 0;
+  bool linger = false;
   std::vector<Step> steps;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -380,6 +395,8 @@ int main(int argc, char** argv) {
       mapped = std::string(argv[++i]) == "mapped";
     else if (argument == "--fail")
       fail = std::stoi(argv[++i]);
+    else if (argument == "--linger")
+      linger = true;
     else if (argument == "--undumpable")
       prctl(PR_SET_DUMPABLE, 0);
     else if (argument == "--for")  // --for RANK STEPS,...: for one rank alone
@@ -398,9 +415,17 @@ int main(int argc, char** argv) {
            text = std::strtok(nullptr, ","))
         steps.push_back(parse(text));
     }
-    Worker(std::move(comm), mapped).run(steps);
+    Worker worker(std::move(comm), mapped);
+    try {
+      worker.run(steps);
+    } catch (const Error& e) {
+      report(e);
+      if (linger) worker.linger();
+      return fail;
+    }
   } catch (const Error& e) {
-    return report(e, fail);
+    report(e);
+    return fail;
   }
   std::printf("done\n");
   return 0;

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -236,7 +237,7 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
 
   std::string silent;
   std::string late;
-  std::string waiting;
+  std::string waiting;  // what those that owe something are doing
   for (size_t i = 0; i < others.size(); ++i) {
     const int peer = others[i];
     if (left(peer)) continue;
@@ -253,10 +254,14 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
           "\n  {} has not called it: {} {}", describe(peer),
           report->inside != 0 ? "it is still in" : "its last call was",
           short_name(report->entered));
+    if (std::find(waiting_on.begin(), waiting_on.end(), peer) !=
+        waiting_on.end())
+      waiting += fmt::format(
+          "\n  cause: nothing arrived from {}: {} {}", describe(peer),
+          report->inside != 0 ? "it is in" : "its last call was",
+          rondo::describe(report->entered));
   }
   if (!final) return {};
-  for (int peer : waiting_on)
-    waiting += (waiting.empty() ? "" : ", ") + describe(peer);
   std::string cause;
   if (!silent.empty())
     cause = fmt::format(
@@ -265,7 +270,7 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
   else if (!late.empty())
     cause = late;
   else
-    cause = fmt::format("\n  cause: nothing arrived from {}", waiting);
+    cause = waiting;
   return fail(error(
       Code::kTimeout,
       "{} on communicator {} failed on rank {}: no progress for {:.1f} s{}\n  "

@@ -66,6 +66,8 @@ class Group final : public GroupHandler {
   const std::string& name() const { return options_.name; }
   const std::shared_ptr<Endpoint>& endpoint() const { return endpoint_; }
   const std::vector<int>& members() const { return members_; }
+  // The rank here of a rank of the endpoint's world; -1: not a member.
+  int index_of(int world_rank) const;
 
   Link link(int peer) const { return links_[static_cast<size_t>(peer)]; }
   // A small number per host: ranks that share memory have the same.
@@ -140,7 +142,6 @@ class Group final : public GroupHandler {
   Status check_transport() const;
   void keep_local(Attached attached);
   void make_channels();
-  int index_of(int world_rank) const;
   void keep(Status why);
   void wake();
 

@@ -201,9 +201,15 @@ Result<Communicator> CommunicatorImpl::split(int color, int key) {
   std::string bytes(sizeof mine, '\0');
   std::memcpy(bytes.data(), &mine, sizeof mine);
   const Deadline deadline(seconds(options_.connect_timeout));
-  auto answers =
-      group_->endpoint()->exchange(group_->id(), kFirstSplitRound + number,
-                                   group_->members(), bytes, deadline);
+  OpTag tag;
+  tag.operation = static_cast<uint8_t>(Operation::kSplit);
+  auto answers = group_->endpoint()->exchange(
+      group_->id(), kFirstSplitRound + number, group_->members(), bytes,
+      deadline, [&](int world) -> Status {
+        const int peer = group_->index_of(world);
+        if (group_->failed()) return group_->failure();
+        return group_->left(peer) ? group_->left_error(tag, peer) : Status();
+      });
   if (!answers.ok())
     return answers.status().with_context(
         fmt::format("split of communicator {}", group_->name()));

@@ -263,7 +263,7 @@ bool Endpoint::left(int peer) const {
 
 Result<std::vector<std::string>> Endpoint::exchange(
     uint64_t group, uint64_t round, std::span<const int> members,
-    const std::string& mine, Deadline deadline) {
+    const std::string& mine, Deadline deadline, const GiveUp& give_up) {
   for (int peer : members)
     if (peer != rank_) tell(peer, {ControlType::kExchange, group, round, mine});
   std::vector<std::string> answers(members.size());
@@ -279,6 +279,7 @@ Result<std::vector<std::string>> Endpoint::exchange(
       if (!state.lost.ok()) gone = state.lost;
       if (state.left)
         gone = error(Code::kPeerLost, "{} has left the job", describe(peer));
+      if (gone.ok() && give_up) gone = give_up(peer);
     }
     if (silent.empty()) break;
     if (!gone.ok()) return gone;
@@ -455,6 +456,10 @@ void Endpoint::handle(int peer, ControlFrame frame) {
                                         std::move(frame.payload)));
     if (frame.type == ControlType::kLeave) it->second->on_left(peer);
     if (frame.type == ControlType::kQuery) answer = it->second->report();
+  }
+  if (frame.type != ControlType::kQuery) {
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
   }
   if (frame.type == ControlType::kQuery)
     tell(peer,

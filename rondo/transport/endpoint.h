@@ -10,6 +10,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -67,6 +68,8 @@ class Endpoint {
   // "rank 3 (node7, pid 81233)".
   std::string describe(int peer) const;
 
+  using GiveUp = std::function<Status(int peer)>;
+
   void attach(uint64_t group, GroupHandler* handler);
   // When this returns no call of the handler is running or will come.
   void detach(uint64_t group);
@@ -74,11 +77,13 @@ class Endpoint {
 
   // Gives `mine` to every one of `members` (ranks of this world, this one among
   // them) and returns theirs in the same order. `round` tells apart exchanges of
-  // one group. The error names who did not answer, or who is lost.
+  // one group. The error names who did not answer, or who is lost. `give_up` is
+  // asked about every silent peer now and then: an error ends the wait.
   Result<std::vector<std::string>> exchange(uint64_t group, uint64_t round,
                                             std::span<const int> members,
                                             const std::string& mine,
-                                            Deadline deadline);
+                                            Deadline deadline,
+                                            const GiveUp& give_up = {});
   // Asks `peers` what they are doing in `group`; an answer is missing where none
   // came within `patience`.
   std::vector<std::optional<std::string>> query(uint64_t group,
