@@ -1,0 +1,23 @@
+// The parts of the extension module. Bindings convert; what is done is the
+// library's.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "rondo/base/status.h"
+
+namespace nb = nanobind;
+
+namespace rondo::python {
+
+// Raises the Python exception for a failure (rondo/errors.py); nothing if ok.
+void check(const Status& status);
+// The same as an exception object that is not raised; None if ok.
+nb::object as_exception(const Status& status);
+
+void bind_arrays(nb::module_& m);
+void bind_stores(nb::module_& m);
+void bind_work(nb::module_& m);
+void bind_communicator(nb::module_& m);
+
+}  // namespace rondo::python

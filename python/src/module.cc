@@ -1,0 +1,40 @@
+#include "bindings.h"
+
+namespace rondo::python {
+
+nb::object as_exception(const Status& status) {
+  if (status.ok()) return nb::none();
+  nb::object classes = nb::module_::import_("rondo.errors").attr("BY_CODE");
+  return classes[nb::int_(static_cast<int>(status.code()))](
+      nb::str(status.message().c_str(), status.message().size()));
+}
+
+void check(const Status& status) {
+  if (status.ok()) return;
+  nb::object exception = as_exception(status);
+  PyErr_SetObject(exception.type().ptr(), exception.ptr());
+  throw nb::python_error();
+}
+
+}  // namespace rondo::python
+
+NB_MODULE(_core, m) {
+  m.doc() = "What rondo is made of; use the names in the package rondo.";
+  // Communicators in globals of a program outlive the interpreter's last look.
+  nb::set_leak_warnings(false);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& p, void*) {
+        try {
+          std::rethrow_exception(p);
+        } catch (const rondo::Error& e) {
+          nb::object exception =
+              rondo::python::as_exception(rondo::Status(e.code(), e.what()));
+          PyErr_SetObject(exception.type().ptr(), exception.ptr());
+        }
+      },
+      nullptr);
+  rondo::python::bind_arrays(m);
+  rondo::python::bind_stores(m);
+  rondo::python::bind_work(m);
+  rondo::python::bind_communicator(m);
+}
