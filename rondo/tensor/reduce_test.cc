@@ -214,6 +214,9 @@ class ReduceOf : public testing::Test {
         for (size_t i = 0; i < count; ++i)
           want[i] = expected<T>(op, in_, ins, i);
         for (size_t outs = 1; outs <= kMaxOuts; ++outs) {
+          // Long arrays: every number of sources and of destinations, but not
+          // every pair of them, which would take minutes under a sanitizer.
+          if (count >= 1000 && outs != ins % kMaxOuts + 1) continue;
           const bool streaming = (outs + ins + count) % 2 == 0;
           check(op, count, ins, outs, 0, streaming, want);
           check(op, count, ins, outs, std::min(ins, outs), !streaming, want);
