@@ -2,35 +2,13 @@
 
 import contextlib
 import os
-import pathlib
 import re
 import socket
 import struct
 import time
 
 import pytest
-from ranks import free_port
-
-
-def listening(pid):
-    """The addresses on which this process listens, as (host, port)."""
-    inodes = set()
-    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            if match := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(fd)):
-                inodes.add(match[1])
-    found = []
-    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines():
-            fields = line.split()
-            if fields[3] != "0A" or fields[9] not in inodes:
-                continue
-            host, port = fields[1].split(":")
-            words = [host[i : i + 8] for i in range(0, len(host), 8)]
-            packed = b"".join(struct.pack("=I", int(w, 16)) for w in words)
-            found.append((socket.inet_ntop(family, packed), int(port, 16)))
-    # A link-local address needs an interface besides.
-    return [(host, port) for host, port in found if not host.startswith("fe80")]
+from ranks import free_port, listening
 
 
 def visit(address, data, then="close"):

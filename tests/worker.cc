@@ -153,6 +153,7 @@ class Worker {
     if (verb == "say") return say(s.word(1, ""));
     if (verb == "await") return await();
     if (verb == "usage") return usage();
+    if (verb == "listens") return listens();
     if (verb == "transports") return transports();
     if (verb == "leave") return leave();
     if (verb == "sub") return sub();
@@ -274,6 +275,23 @@ class Worker {
   static void await() {
     std::string line;
     std::getline(std::cin, line);
+  }
+
+  // The addresses on which this process's host listens.
+  static void listens() {
+    std::ifstream table("/proc/net/tcp");
+    std::string line;
+    while (std::getline(table, line)) {
+      unsigned address = 0;
+      unsigned port = 0;
+      unsigned state = 0;
+      if (std::sscanf(line.c_str(), " %*d: %x:%x %*x:%*x %x", &address, &port,
+                      &state) == 3 &&
+          state == 0x0a)
+        std::printf("listens %u.%u.%u.%u:%u\n", address & 255,
+                    address >> 8 & 255, address >> 16 & 255, address >> 24,
+                    port);
+    }
   }
 
   // CPU seconds, private and shared resident KiB, open descriptors.
