@@ -424,7 +424,7 @@ std::string parameter_name(
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Conformance,
-                         testing::Combine(testing::Values("inproc", "tcp"),
+                         testing::Combine(testing::Values("inproc", "shm", "tcp"),
                                           testing::Range(1, 10)),
                          parameter_name);
 

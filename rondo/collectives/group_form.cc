@@ -131,7 +131,8 @@ Result<Group::Attached> Group::attach_boards(Deadline deadline) {
     attached.row[i] = static_cast<char>(
         'a' + (kAttached | (memory.maps_heap() ? kHeap : 0) |
                (memory.remote_access() ? kRemote : 0) |
-               (same_process ? kSameProcess : 0)));
+               (same_process && options_.transport != "shm" ? kSameProcess
+                                                             : 0)));
     attached.boards[i] = std::move(*board);
     attached.memories[i] = std::move(memory);
   }

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rondo/collectives/algorithms.h"
+#include "rondo/collectives/direct_plans.h"
 #include "rondo/tensor/heap.h"
 #include "rondo/tensor/reduce.h"
 
 namespace rondo {
 namespace {
 
+// Larger vectors than this are reduced in slices.
+constexpr size_t kOneShotBytes = 16 << 10;
 // Results larger than this go past the caches.
 constexpr size_t kStreamingBytes = 4 << 20;
 // Foreign memory is read in pieces that stay in the second-level cache.
@@ -32,6 +36,9 @@ LocalGroup::LocalGroup(Group& group)
     : group_(group),
       size_(static_cast<int>(group.local_ranks().size())),
       me_(group.local_index()),
+      threads_(std::none_of(
+          group.local_ranks().begin(), group.local_ranks().end(),
+          [&group](int rank) { return group.link(rank) == Link::kShm; })),
       sources_(static_cast<size_t>(size_)),
       targets_(static_cast<size_t>(size_)) {}
 
@@ -107,22 +114,25 @@ Status LocalGroup::fence(const Call& call, Waiter& waiter) {
 }
 
 Status LocalGroup::share(const Call& call, Waiter& waiter) {
+  const auto bytes = static_cast<size_t>(call.in_count) * call.element();
+  const bool foreign =
+      !SharedHeap::process().offset_of(call.in, bytes).has_value();
+  // If all buffers are foreign, as this one is, the stages will be used: having
+  // filled this one already saves a meeting.
+  if (foreign && !threads_ &&
+      call.tag.algorithm == static_cast<uint8_t>(Algorithm::kDirect))
+    fill_stage(call, 0);
   publish(call, nullptr, 0, true);
   RONDO_RETURN_IF_ERROR(await(call, waiter));
-  all_mapped_ = group_.maps_heaps();
-  // Ranks that are threads of one process need no heap; the others do.
-  const bool threads = [&] {
-    for (int rank : group_.local_ranks())
-      if (group_.link(rank) == Link::kShm) return false;
-    return true;
-  }();
-  if (threads) {
-    all_mapped_ = true;
-    return {};
+  // Ranks that are threads of one process need no heap.
+  all_mapped_ = threads_ || group_.maps_heaps();
+  all_foreign_ = true;
+  for (int i = 0; i < size_; ++i) {
+    const Slot& s = slot(i);
+    all_mapped_ = threads_ || (all_mapped_ && s.input.heap_offset != kForeign &&
+                               s.output.heap_offset != kForeign);
+    all_foreign_ = all_foreign_ && s.input.heap_offset == kForeign;
   }
-  for (int i = 0; i < size_ && all_mapped_; ++i)
-    all_mapped_ = slot(i).input.heap_offset != kForeign &&
-                  slot(i).output.heap_offset != kForeign;
   return {};
 }
 
@@ -152,9 +162,11 @@ int64_t largest_payload(const Call& call, int n) {
 }  // namespace
 
 bool LocalGroup::fits_one_shot(const Call& call) const {
-  const int64_t most =
-      static_cast<int64_t>(kSlotBytes / call.element());
-  return largest_payload(call, size_) <= most;
+  // In one shot every rank reduces everything; in place each only its slice.
+  const size_t limit =
+      call.operation == Operation::kAllreduce ? kOneShotBytes : kSlotBytes;
+  return largest_payload(call, size_) <=
+         static_cast<int64_t>(limit / call.element());
 }
 
 std::span<const void* const> LocalGroup::payloads(size_t bytes,
@@ -344,46 +356,53 @@ Status LocalGroup::pull(const Call& call, const Action& action) {
 // One round moves kStageBytes of the vector. In it rank i owns part i: everybody
 // puts its contribution to part i into place i of its stage; rank i reduces
 // those with its own input, stores the result in its own output and in place i
-// of its own stage, from where the others copy it. Rounds take turns with the
-// two stages: whoever starts round r + 2 has seen everybody start round r + 1,
-// which is after everybody's last copy of round r.
+// of its own stage, from where the others copy it. Rounds, of this operation and
+// the next, take turns with the two stages: whoever fills a stage for round r + 2
+// has seen everybody's stage of round r + 1, which is filled after everybody's
+// last copy of round r.
+void LocalGroup::fill_stage(const Call& call, int64_t done) {
+  const size_t element = call.element();
+  const int64_t count = std::min<int64_t>(
+      static_cast<int64_t>(kStageBytes / element), call.in_count - done);
+  const char* in = offset(call.in, done, element);
+  for (int k = 1; k < size_; ++k) {
+    const Part part =
+        aligned_part(count, size_, (me_ + k) % size_, 64 / int64_t(element));
+    const size_t at = static_cast<size_t>(part.offset) * element;
+    std::memcpy(stage(me_) + at, in + at,
+                static_cast<size_t>(part.count) * element);
+  }
+}
+
 Status LocalGroup::staged_allreduce(const Call& call, Waiter& waiter) {
   const size_t element = call.element();
+  const auto unit = static_cast<int64_t>(64 / element);
   const int64_t total = call.in_count;
   const auto per_round = static_cast<int64_t>(kStageBytes / element);
-  const bool streaming =
-      static_cast<size_t>(total) * element > kStreamingBytes;
-  const char* in = static_cast<const char*>(call.in);
-  char* out = static_cast<char*>(call.out);
-  for (int64_t done = 0, round = 0; done < total; done += per_round, ++round) {
+  const bool streaming = static_cast<size_t>(total) * element > kStreamingBytes;
+  for (int64_t done = 0; done < total; done += per_round, ++rounds_) {
     const int64_t count = std::min(per_round, total - done);
-    const size_t base = static_cast<size_t>(done) * element;
-    const auto turn = static_cast<size_t>(round % 2);
-    char* const mine = group_.board(me_)->stage[turn];
-    for (int k = 1; k < size_; ++k) {
-      const int owner = (me_ + k) % size_;
-      const Part part = part_of(count, size_, owner);
-      const size_t at = static_cast<size_t>(part.offset) * element;
-      std::memcpy(mine + at, in + base + at,
-                  static_cast<size_t>(part.count) * element);
+    const char* in = offset(call.in, done, element);
+    char* out = offset(call.out, done, element);
+    if (done > 0 || !all_foreign_) {
+      fill_stage(call, done);
+      RONDO_RETURN_IF_ERROR(fence(call, waiter));
     }
-    RONDO_RETURN_IF_ERROR(fence(call, waiter));
-    const Part own = part_of(count, size_, me_);
+    const Part own = aligned_part(count, size_, me_, unit);
     const size_t at = static_cast<size_t>(own.offset) * element;
     for (int i = 0; i < size_; ++i)
-      sources_[static_cast<size_t>(i)] =
-          i == me_ ? in + base + at : group_.board(i)->stage[turn] + at;
+      sources_[static_cast<size_t>(i)] = i == me_ ? in + at : stage(i) + at;
     if (own.count > 0) {
-      void* const targets[] = {out + base + at, mine + at};
+      void* const targets[] = {out + at, stage(me_) + at};
       combine_many(call, targets, sources_, own.count, group_.size(), false,
                    scratch(kCombineBytes));
     }
     RONDO_RETURN_IF_ERROR(fence(call, waiter));
     for (int k = 1; k < size_; ++k) {
       const int owner = (me_ + k) % size_;
-      const Part part = part_of(count, size_, owner);
+      const Part part = aligned_part(count, size_, owner, unit);
       const size_t place = static_cast<size_t>(part.offset) * element;
-      copy_bytes(out + base + place, group_.board(owner)->stage[turn] + place,
+      copy_bytes(out + place, stage(owner) + place,
                  static_cast<size_t>(part.count) * element, streaming);
     }
     bytes_copied_ += static_cast<size_t>(count) * element;

@@ -11,8 +11,8 @@
 //   in place  slots hold addresses; rank i reads slice i of everybody's input,
 //             reduces in registers and stores into everybody's output. Needs
 //             buffers that all can map (or, slower, process_vm_readv).
-//   staged    slots hold nothing; slices go through the stages, round by round:
-//             for foreign buffers.
+//   staged    slices are copied through the stages, round by round: for foreign
+//             buffers.
 //
 // Used by one operation at a time.
 #pragma once
@@ -53,7 +53,8 @@ class LocalGroup {
   Status pull(const Call& call, const Action& action);
   Status fence(const Call& call, Waiter& waiter);
 
-  // Allreduce through the stages.
+  // Allreduce through the stages, after share(): by ordinary copies, which need
+  // no permission and, unlike process_vm_readv, stay in the caches.
   Status staged_allreduce(const Call& call, Waiter& waiter);
 
   uint64_t bytes_copied() const { return bytes_copied_; }
@@ -72,13 +73,20 @@ class LocalGroup {
   char* scratch(size_t bytes);
   int local_of(int rank) const;
   Status reduce_remote(const Call& call, const Action& action);
+  void fill_stage(const Call& call, int64_t done);
+  char* stage(int local) const {
+    return group_.board(local)->stage[rounds_ % 2];
+  }
 
   Group& group_;
   const int size_;
   const int me_;
+  const bool threads_;  // of one process, all of them
   uint64_t epoch_ = 0;
   uint64_t fences_ = 0;
+  uint64_t rounds_ = 0;      // of staged operations, all of them
   bool all_mapped_ = false;
+  bool all_foreign_ = false;
   uint64_t bytes_copied_ = 0;
   std::vector<const void*> sources_;  // one per local rank
   std::vector<void*> targets_;

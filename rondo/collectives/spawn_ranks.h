@@ -9,9 +9,9 @@
 namespace rondo {
 
 // Runs body(comm) on n threads, each a rank of one job whose ranks reach each
-// other by `transport` ("inproc", "shm", "tcp"). Threads are one process, so
-// "shm" takes the code paths of processes except that addresses are the same; a
-// test fails if a communicator cannot be made.
+// other by `transport`: "inproc", "tcp", or "shm", with which the threads treat
+// each other as processes on one host would. A test fails if a communicator
+// cannot be made.
 void spawn_ranks(const std::string& transport, int n,
                  const std::function<void(Communicator&)>& body,
                  CommunicatorOptions options = {});
