@@ -4,6 +4,7 @@ build/rondo run -n 4 -- .venv/bin/python examples/hello.py
 """
 
 import numpy as np
+
 import rondo
 
 comm = rondo.Communicator.world()

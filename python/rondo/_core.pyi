@@ -1,0 +1,245 @@
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypedDict
+
+from numpy.typing import DTypeLike, NDArray
+
+from .store import Store
+
+_Array = NDArray[Any]
+_Arrays = _Array | Sequence[_Array]
+_Op = (
+    Literal["sum", "avg", "prod", "min", "max", "band", "bor", "bxor"]
+    | Callable[[_Array, _Array], object]
+)
+_Shape = int | Sequence[int]
+
+class _Traffic(TypedDict):
+    bytes_sent: int
+    bytes_received: int
+    messages_sent: int
+
+def empty(shape: _Shape, dtype: DTypeLike = "float32") -> _Array: ...
+def _close_all() -> None: ...
+
+class NativeStore:
+    def set(self, key: str, value: bytes) -> None: ...
+    def get(self, key: str, timeout: float = 120.0) -> bytes: ...
+    def add(self, key: str, amount: int) -> int: ...
+    def remove(self, key: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+
+class MemoryStore(NativeStore):
+    def __init__(self) -> None: ...
+
+class FileStore(NativeStore):
+    def __init__(self, folder: str) -> None: ...
+
+class TcpStore(NativeStore):
+    def __init__(
+        self, url: str, rank: int, *, token: str = "", timeout: float = 120.0
+    ) -> None: ...
+
+class Work:
+    def wait(self, timeout: float | None = None) -> Any: ...
+    def test(self) -> bool: ...
+    def cancel(self) -> None: ...
+    @property
+    def error(self) -> Exception | None: ...
+
+class Communicator:
+    @staticmethod
+    def world(
+        *,
+        connect_timeout: float | None = None,
+        timeout: float | None = None,
+        total_timeout: float | None = None,
+        transport: str | None = None,
+        algorithm: str | None = None,
+        interface: str | None = None,
+        port_range: str | None = None,
+        token: str | None = None,
+        tcp_streams: int | None = None,
+        remote_memory: bool | None = None,
+        tuning_file: str | None = None,
+        name: str | None = None,
+    ) -> Communicator: ...
+    @staticmethod
+    def connect(
+        store: Store,
+        rank: int,
+        size: int,
+        *,
+        connect_timeout: float | None = None,
+        timeout: float | None = None,
+        total_timeout: float | None = None,
+        transport: str | None = None,
+        algorithm: str | None = None,
+        interface: str | None = None,
+        port_range: str | None = None,
+        token: str | None = None,
+        tcp_streams: int | None = None,
+        remote_memory: bool | None = None,
+        tuning_file: str | None = None,
+        name: str | None = None,
+    ) -> Communicator: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def closed(self) -> bool: ...
+    def split(self, color: int, key: int = 0) -> Communicator | None: ...
+    def transport_to(self, peer: int) -> str: ...
+    def algorithm_for(self, count: int, dtype: str = "f32") -> str: ...
+    def traffic(self) -> _Traffic: ...
+    def abort(self, reason: str) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Communicator: ...
+    def __exit__(self, *args: object) -> None: ...
+    def allreduce(
+        self,
+        x: _Arrays,
+        op: _Op = "sum",
+        out: _Array | None = None,
+        algorithm: str = "auto",
+        timeout: float | None = None,
+    ) -> _Arrays: ...
+    def allreduce_async(
+        self,
+        x: _Arrays,
+        op: _Op = "sum",
+        out: _Array | None = None,
+        algorithm: str = "auto",
+        timeout: float | None = None,
+    ) -> Work: ...
+    def reduce(
+        self,
+        x: _Array,
+        op: _Op = "sum",
+        root: int = 0,
+        out: _Array | None = None,
+        timeout: float | None = None,
+    ) -> _Array | None: ...
+    def reduce_async(
+        self,
+        x: _Array,
+        op: _Op = "sum",
+        root: int = 0,
+        out: _Array | None = None,
+        timeout: float | None = None,
+    ) -> Work: ...
+    def broadcast(
+        self, x: _Array, root: int = 0, timeout: float | None = None
+    ) -> _Array: ...
+    def broadcast_async(
+        self, x: _Array, root: int = 0, timeout: float | None = None
+    ) -> Work: ...
+    def allgather(
+        self, x: _Array, out: _Array | None = None, timeout: float | None = None
+    ) -> _Array: ...
+    def allgather_async(
+        self, x: _Array, out: _Array | None = None, timeout: float | None = None
+    ) -> Work: ...
+    def allgatherv(
+        self,
+        x: _Array,
+        out: _Array,
+        counts: Sequence[int],
+        timeout: float | None = None,
+    ) -> _Array: ...
+    def allgatherv_async(
+        self,
+        x: _Array,
+        out: _Array,
+        counts: Sequence[int],
+        timeout: float | None = None,
+    ) -> Work: ...
+    def reduce_scatter(
+        self, x: _Array, out: _Array, op: _Op = "sum", timeout: float | None = None
+    ) -> _Array: ...
+    def reduce_scatter_async(
+        self, x: _Array, out: _Array, op: _Op = "sum", timeout: float | None = None
+    ) -> Work: ...
+    def gather(
+        self,
+        x: _Array,
+        out: _Array | None = None,
+        root: int = 0,
+        timeout: float | None = None,
+    ) -> _Array | None: ...
+    def gather_async(
+        self,
+        x: _Array,
+        out: _Array | None = None,
+        root: int = 0,
+        timeout: float | None = None,
+    ) -> Work: ...
+    def scatter(
+        self, x: _Array | None, out: _Array, root: int = 0, timeout: float | None = None
+    ) -> _Array: ...
+    def scatter_async(
+        self, x: _Array | None, out: _Array, root: int = 0, timeout: float | None = None
+    ) -> Work: ...
+    def all_to_all(
+        self, x: _Array, out: _Array | None = None, timeout: float | None = None
+    ) -> _Array: ...
+    def all_to_all_async(
+        self, x: _Array, out: _Array | None = None, timeout: float | None = None
+    ) -> Work: ...
+    def all_to_allv(
+        self,
+        x: _Array,
+        send_counts: Sequence[int],
+        out: _Array,
+        recv_counts: Sequence[int],
+        timeout: float | None = None,
+    ) -> _Array: ...
+    def all_to_allv_async(
+        self,
+        x: _Array,
+        send_counts: Sequence[int],
+        out: _Array,
+        recv_counts: Sequence[int],
+        timeout: float | None = None,
+    ) -> Work: ...
+    def barrier(self, timeout: float | None = None) -> None: ...
+    def barrier_async(self, timeout: float | None = None) -> Work: ...
+    def send(self, x: _Array, peer: int, timeout: float | None = None) -> None: ...
+    def send_async(
+        self, x: _Array, peer: int, timeout: float | None = None
+    ) -> Work: ...
+    def recv(self, x: _Array, peer: int, timeout: float | None = None) -> _Array: ...
+    def recv_async(
+        self, x: _Array, peer: int, timeout: float | None = None
+    ) -> Work: ...
+    def sendrecv(
+        self,
+        x: _Array,
+        to_peer: int,
+        out: _Array,
+        from_peer: int,
+        timeout: float | None = None,
+    ) -> _Array: ...
+    def sendrecv_async(
+        self,
+        x: _Array,
+        to_peer: int,
+        out: _Array,
+        from_peer: int,
+        timeout: float | None = None,
+    ) -> Work: ...
+    def batch(
+        self,
+        sends: Sequence[tuple[_Array, int]],
+        recvs: Sequence[tuple[_Array, int]],
+        timeout: float | None = None,
+    ) -> None: ...
+    def batch_async(
+        self,
+        sends: Sequence[tuple[_Array, int]],
+        recvs: Sequence[tuple[_Array, int]],
+        timeout: float | None = None,
+    ) -> Work: ...

@@ -1,0 +1,83 @@
+"""Ranks for tests: as threads of this process, and as processes."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import rondo
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def spawn():
+    """spawn(n, body) runs body(comm) on n threads; the results by rank."""
+
+    def run(n, body, store=None, **options):
+        store = store or rondo.MemoryStore()
+        options = {"timeout": 30, "connect_timeout": 30, **options}
+        results, failures = [None] * n, []
+
+        def rank(r):
+            try:
+                with rondo.Communicator.connect(store, r, n, **options) as comm:
+                    results[r] = body(comm)
+            except BaseException as e:  # noqa: B036  shown by the test's thread
+                failures.append((r, e))
+
+        threads = [threading.Thread(target=rank, args=(r,)) for r in range(n)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+            assert not t.is_alive(), "a rank hangs"
+        if failures:
+            raise AssertionError(f"rank {failures[0][0]} failed") from failures[0][1]
+        return results
+
+    return run
+
+
+class Job:
+    """`rondo run` of a program given as text."""
+
+    def __init__(self, n, program, tmp_path, *options):
+        worker = tmp_path / "worker.py"
+        worker.write_text(program)
+        command = os.environ.get("RONDO_BIN", str(ROOT / "build" / "rondo"))
+        self.process = subprocess.Popen(
+            [command, "run", "-n", str(n), *options, "--", sys.executable, str(worker)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def finish(self, timeout=60):
+        try:
+            out, err = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            raise
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def job(tmp_path):
+    jobs = []
+
+    def start(n, program, *options):
+        jobs.append(Job(n, program, tmp_path, *options))
+        return jobs[-1]
+
+    yield start
+    for j in jobs:
+        if j.process.poll() is None:
+            j.process.terminate()
+            j.process.communicate()

@@ -1,0 +1,39 @@
+"""The package as such: its stub, its exceptions."""
+
+import ast
+import inspect
+import pathlib
+
+import rondo
+from rondo import _core, errors
+
+
+def public(names):
+    return {n for n in names if not n.startswith("__") or n in ("__enter__",)}
+
+
+def test_the_stub_has_what_the_extension_has():
+    text = pathlib.Path(rondo.__file__).with_name("_core.pyi").read_text()
+    told = {n.name: n for n in ast.parse(text).body if hasattr(n, "name")}
+    real = {n: v for n, v in vars(_core).items() if not n.startswith("__")}
+    assert told.keys() - {"_Traffic"} == real.keys()
+    for name, kind in real.items():
+        if not inspect.isclass(kind):
+            continue
+        methods = {n.name: n for n in told[name].body if hasattr(n, "name")}
+        assert public(methods) == public(vars(kind)), name
+        for method, node in methods.items():
+            signature = (getattr(kind, method).__doc__ or "").split("\n")[0]
+            for argument in node.args.args:
+                if argument.arg != "self" and method != "__exit__":
+                    where = f"{name}.{method}: {argument.arg}"
+                    assert f"{argument.arg}:" in signature, where
+
+
+def test_codes_and_classes():
+    assert sorted(errors.BY_CODE) == list(range(1, 10))
+    assert all(issubclass(kind, rondo.Error) for kind in errors.BY_CODE.values())
+    assert issubclass(rondo.InvalidArgumentError, ValueError)
+    assert issubclass(rondo.TimeoutError, TimeoutError)
+    assert issubclass(rondo.PermissionError, PermissionError)
+    assert str(rondo.TimeoutError("late")) == "late"
