@@ -138,8 +138,8 @@ def test_hostname_on_127_0_1_1(tmp_path, transport):
 
 @AS_ROOT
 def test_hostname_that_nobody_knows():
-    script = "mount --bind /dev/null /etc/hosts; mount --bind /dev/null /etc/resolv.conf"
-    wrap = in_mounts(script + "; hostname nowhere-at-all")
+    empty = "for f in hosts resolv.conf; do mount --bind /dev/null /etc/$f; done"
+    wrap = in_mounts(empty + "; hostname nowhere-at-all")
     wrap[1] = "-mu"
     expect_done(rondo_run("-n", 2, "--", WORKER, *CALLS, wrap=wrap), 2)
 
@@ -234,8 +234,8 @@ def test_interface(job, interface, hosts):
 
 
 @AS_ROOT
-@pytest.mark.parametrize("interface, left", [("^left", "10.79.1.1"), ("right", "10.79.1.1")])
-def test_interface_excluded(interface, left):
+@pytest.mark.parametrize("interface", ["^left", "right", "10.79.1.0/24"])
+def test_one_of_two_networks(interface):
     # A network namespace with two networks.
     net = """
 ip link set lo up
@@ -251,7 +251,7 @@ ip link set left up; ip link set right up
     )
     expect_done(done, 2)
     hosts = set(re.findall(r"listens (\S+):\d+", done.stdout))
-    assert hosts == {left}, done.stdout
+    assert hosts == {"10.79.1.1"}, done.stdout
 
 
 def test_ipv6_alone():

@@ -67,17 +67,19 @@ Step parse(const std::string& text) {
   }
 }
 
-// Memory of either kind. Touched by its fill only.
+// Memory of either kind, and the part of it that is in use.
 struct Buffer {
   rondo::Tensor mapped;
   std::vector<char> foreign;
   View view;
-  Buffer(bool in_heap, int64_t count, DType dtype) {
+  size_t capacity;
+  Buffer(bool in_heap, int64_t count, DType dtype)
+      : capacity(static_cast<size_t>(count) * rondo::size_of(dtype)) {
     if (in_heap) {
       mapped = rondo::Tensor::empty({count}, dtype);
       view = mapped;
     } else {
-      foreign.resize(static_cast<size_t>(count) * rondo::size_of(dtype) + 1);
+      foreign.resize(capacity + 1);
       view = {foreign.data(), count, dtype};
     }
   }
@@ -378,8 +380,11 @@ class Worker {
   Buffer& in(int64_t count, DType dtype) { return keep(in_, count, dtype); }
   Buffer& out(int64_t count, DType dtype) { return keep(out_, count, dtype); }
   Buffer& keep(std::unique_ptr<Buffer>& kept, int64_t count, DType dtype) {
-    if (!kept || kept->view.count != count || kept->view.dtype != dtype)
+    const size_t bytes = static_cast<size_t>(count) * rondo::size_of(dtype);
+    if (!kept || kept->capacity < bytes)
       kept = std::make_unique<Buffer>(mapped_, count, dtype);
+    kept->view.count = count;
+    kept->view.dtype = dtype;
     return *kept;
   }
 
