@@ -30,16 +30,18 @@ Wire wire(const Topology& t, const Costs& c) {
 
 std::string_view always(const Topology&) { return {}; }
 
+// All ranks are busy with it at once, so where they share cores they take turns.
 double naive_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
-  return w.message + (t.n - 2) * w.overhead + (t.n - 1) * bytes * (w.byte + c.reduce_byte);
+  return t.crowding * (w.message + (t.n - 2) * w.overhead) +
+         (t.n - 1) * bytes * (w.byte + c.reduce_byte);
 }
 
+// What arrives at the driver overlaps; what it sends does not.
 double star_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
-  return 2 * (w.message + (t.n - 2) * w.overhead +
-              (t.n - 1) * bytes * w.byte) +
-         (t.n - 1) * bytes * c.reduce_byte;
+  return 2 * w.message + (t.n - 2) * w.overhead +
+         (t.n - 1) * bytes * (2 * w.byte + c.reduce_byte);
 }
 
 double tree_cost(const Topology& t, const Costs& c, double bytes) {
@@ -48,13 +50,21 @@ double tree_cost(const Topology& t, const Costs& c, double bytes) {
          (2 * w.message + bytes * (2 * w.byte + c.reduce_byte));
 }
 
+// Below this many elements the butterfly exchanges whole vectors: half the steps.
+constexpr int64_t kWholeVectors = 1024;
+
 // Its steps are not pipelined, so it pays some of the latency in bytes too.
 double butterfly_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
   const bool power = std::has_single_bit(static_cast<unsigned>(t.n));
   const double fold = power ? 0 : 2 * (w.message + bytes * w.byte);
-  return fold + 2 * log2_up(t.n) * w.message +
-         (t.n - 1) * bytes / t.n * (2.4 * w.byte + c.reduce_byte);
+  const double steps = log2_up(t.n);
+  const double halving = 2 * steps * w.message + (t.n - 1) * bytes / t.n *
+                                                     (2.4 * w.byte +
+                                                      c.reduce_byte);
+  const double whole =
+      steps * (w.message + bytes * (w.byte + c.reduce_byte));
+  return fold + (bytes <= 4 * kWholeVectors ? whole : halving);
 }
 
 double ring_cost(const Topology& t, const Costs& c, double bytes) {
@@ -85,8 +95,7 @@ double hierarchical_cost(const Topology& t, const Costs& c, double bytes) {
 }
 
 Plan butterfly_for_size(const AllreduceArgs& args) {
-  // A vector of a few hundred elements is all latency: half the steps win.
-  return args.count <= 1024 ? recursive_doubling_allreduce(args)
+  return args.count <= kWholeVectors ? recursive_doubling_allreduce(args)
                             : butterfly_allreduce(args);
 }
 

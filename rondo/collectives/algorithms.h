@@ -50,6 +50,7 @@ struct Topology {
   int hosts = 1;
   int largest_host = 1;   // ranks on the fullest host
   int smallest_host = 1;
+  double crowding = 1;    // ranks per core on the fullest host, at least 1
 };
 
 struct AlgorithmEntry {

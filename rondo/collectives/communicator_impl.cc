@@ -16,6 +16,7 @@ Topology topology_of(const Group& group) {
   std::map<int, int> ranks_on;
   for (int host : group.host_of()) ++ranks_on[host];
   Topology topology{.n = group.size(), .hosts = group.hosts()};
+  topology.crowding = group.crowding();
   topology.smallest_host = group.size();
   for (const auto& [host, ranks] : ranks_on) {
     topology.largest_host = std::max(topology.largest_host, ranks);

@@ -78,6 +78,8 @@ class Group final : public GroupHandler {
   int local_index() const { return local_index_; }
   // Whether spinning is harmless: every rank here has a core of its own.
   bool may_spin() const { return may_spin_; }
+  // Ranks per core on the fullest host, at least 1. The same on all ranks.
+  double crowding() const { return crowding_; }
   // Whether every pair of ranks on every host has mapped each other's heap, and
   // whether it can use process_vm_readv/writev. The same on all ranks.
   bool maps_heaps() const { return maps_heaps_; }
@@ -157,6 +159,7 @@ class Group final : public GroupHandler {
   std::vector<int> local_ranks_;
   int local_index_ = 0;
   bool may_spin_ = false;
+  double crowding_ = 1;
   bool maps_heaps_ = false;
   bool remote_access_ = false;
 

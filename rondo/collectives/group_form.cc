@@ -1,11 +1,11 @@
 // How a group comes about: boards are made and attached, every member says what
 // it could attach, and all derive the same picture from the answers.
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include "rondo/base/log.h"
 #include "rondo/collectives/group.h"
@@ -33,13 +33,6 @@ constexpr int kRemote = 4;       // process_vm_readv works on it
 constexpr int kSameProcess = 8;  // it is a thread of this process
 
 int bits(char letter) { return letter - 'a'; }
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return CPU_COUNT(&set);
-}
 
 }  // namespace
 
@@ -205,10 +198,15 @@ void Group::keep_local(Attached attached) {
     local_ranks_.push_back(peer);
   }
   // Ranks under one kernel compete for its cores, whatever links them.
-  int neighbours = 0;
-  for (int member : members_)
-    if (endpoint_->card_of(member).boot == endpoint_->card().boot) ++neighbours;
-  may_spin_ = neighbours <= usable_cores();
+  std::map<std::string, int> ranks_under;
+  for (int member : members_) ++ranks_under[endpoint_->card_of(member).boot];
+  for (int member : members_) {
+    const Card& card = endpoint_->card_of(member);
+    crowding_ = std::max(crowding_, static_cast<double>(ranks_under[card.boot]) /
+                                        std::max(1, card.cores));
+  }
+  const Card& own = endpoint_->card();
+  may_spin_ = ranks_under[own.boot] <= own.cores;
 }
 
 void Group::make_channels() {

@@ -1,5 +1,6 @@
 #include "rondo/transport/card.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -21,8 +22,16 @@ std::string boot_identity() {
   return id.empty() ? "unknown" : id;
 }
 
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
 std::string Card::to_string() const {
-  std::string text = fmt::format("rondo1 {} {} {} {}", nonce, pid, host, boot);
+  std::string text = fmt::format("rondo1 {} {} {} {} {}", nonce, pid, host,
+                                 boot, cores);
   for (const SocketAddress& address : addresses)
     text += " " + address.to_string();
   return text;
@@ -32,7 +41,8 @@ Result<Card> Card::parse(std::string_view text) {
   std::istringstream in{std::string(text)};
   Card card;
   std::string version;
-  if (!(in >> version >> card.nonce >> card.pid >> card.host >> card.boot) ||
+  if (!(in >> version >> card.nonce >> card.pid >> card.host >> card.boot >>
+        card.cores) ||
       version != "rondo1")
     return error(Code::kInvalidArgument,
                  "not the address card of a rank of this version: \"{}\"; do "

@@ -16,6 +16,7 @@ struct Card {
   int pid = 0;
   std::string host;       // the host's name, for messages only
   std::string boot;       // the same for processes under one running kernel
+  int cores = 1;          // that this process may run on
   std::vector<SocketAddress> addresses;  // where it listens
 
   // One line of text.
@@ -23,8 +24,10 @@ struct Card {
   static Result<Card> parse(std::string_view text);
 };
 
-// The name of this host, and the identity of its running kernel.
+// The name of this host, the identity of its running kernel, and the number of
+// cores that this process may use.
 std::string host_name();
 std::string boot_identity();
+int usable_cores();
 
 }  // namespace rondo
