@@ -3,9 +3,9 @@
 //
 //   worker --buffers mapped allreduce:f32:1000 barrier say:done
 //
-// A step is a collective, OPERATION[:DTYPE[:COUNT[:WHO]]] (WHO is a root, a peer
-// or an algorithm), whose result is checked, or one of the other verbs below.
-// At the first error the rank prints
+// A step is a collective, OPERATION[:DTYPE[:COUNT[:WHO]]] (WHO is a root, a
+// peer or an algorithm), whose result is checked, or one of the other verbs
+// below. At the first error the rank prints
 //
 //   error SECONDS CODE MESSAGE
 //
@@ -49,9 +49,7 @@ struct Step {
   int64_t number(size_t i, int64_t otherwise) const {
     return i < words.size() ? std::stoll(words[i]) : otherwise;
   }
-  DType dtype() const {
-    return rondo::dtype_from_name(word(1, "f32")).value();
-  }
+  DType dtype() const { return rondo::dtype_from_name(word(1, "f32")).value(); }
   int64_t count() const { return number(2, 1); }
   int who() const { return static_cast<int>(number(3, 0)); }
 };
@@ -183,8 +181,7 @@ class Worker {
       Buffer& x = in(s.count(), s.dtype());
       fill(x.view, me);
       comm_.broadcast(x.view, {.root = s.who()}).value();
-      return check(x.view, verb,
-                   [&](int64_t i) { return value(s.who(), i); });
+      return check(x.view, verb, [&](int64_t i) { return value(s.who(), i); });
     }
     if (verb == "allgather" || verb == "gather") {
       Buffer& x = in(s.count(), s.dtype());
@@ -320,8 +317,7 @@ class Worker {
     }
     std::printf("usage cpu=%.3f rss=%ld pss=%ld anonymous=%ld fds=%d\n",
                 seconds_of(used.ru_utime) + seconds_of(used.ru_stime),
-                memory["Rss"], memory["Pss"], memory["Anonymous"],
-                descriptors);
+                memory["Rss"], memory["Pss"], memory["Anonymous"], descriptors);
     std::fflush(stdout);
   }
 
@@ -399,8 +395,7 @@ void report(const Error& e) {
   std::string text = e.what();
   std::replace(text.begin(), text.end(), '\n', '|');
   const auto now = rondo::Clock::now().time_since_epoch();
-  std::printf("error %.6f %s %s\n",
-              std::chrono::duration<double>(now).count(),
+  std::printf("error %.6f %s %s\n", std::chrono::duration<double>(now).count(),
               std::string(rondo::code_name(e.code())).c_str(), text.c_str());
   std::fflush(stdout);
 }
@@ -431,7 +426,8 @@ int main(int argc, char** argv) {
     auto comm = Communicator::world().value();
     // A rank with steps of its own does only those.
     for (int i = 1; i + 2 < argc; ++i) {
-      if (std::string(argv[i]) != "--for" || std::stoi(argv[i + 1]) != comm.rank())
+      if (std::string(argv[i]) != "--for" ||
+          std::stoi(argv[i + 1]) != comm.rank())
         continue;
       steps.clear();
       for (char* text = std::strtok(argv[i + 2], ","); text != nullptr;
