@@ -64,7 +64,8 @@ double butterfly_cost(const Topology& t, const Costs& c, double bytes) {
                                                       c.reduce_byte);
   const double whole =
       steps * (w.message + bytes * (w.byte + c.reduce_byte));
-  return fold + (bytes <= 4 * kWholeVectors ? whole : halving);
+  return fold + (bytes <= 4 * kWholeVectors ? whole : halving) +
+         (t.crowding - 1) * steps * w.message;
 }
 
 double ring_cost(const Topology& t, const Costs& c, double bytes) {

@@ -264,7 +264,9 @@ Status Executor::move_send(Cursor& cursor, int index, bool& blocked) {
   if (n == 0) return {};
   const ssize_t sent =
       group_.channel(cursor.peer).send(cursor.stream, {pieces, n});
-  if (sent < 0) return broken(cursor);
+  if (sent < 0)
+    return group_.broken(call_->tag, cursor.peer,
+                         group_.channel(cursor.peer).failure());
   if (sent == 0) {
     blocked = true;
     return {};
@@ -310,7 +312,8 @@ Status Executor::move_recv(Cursor& cursor, int index, bool& blocked) {
   }
   if (n == 0) return {};
   const ssize_t got = channel.recv(cursor.stream, {pieces, n});
-  if (got < 0) return broken(cursor);
+  if (got < 0)
+    return group_.broken(call_->tag, cursor.peer, channel.failure());
   if (got == 0) {
     blocked = true;
     return {};
@@ -373,31 +376,6 @@ Status Executor::check_header(const Cursor& cursor, int index) {
                              short_name(call_->tag), group_.name(),
                              group_.describe(cursor.peer)));
   return group_.mismatch(expected, cursor.peer, header.tag);
-}
-
-// A broken channel: if the peer is gone the group knows or will know in a
-// moment; otherwise the channel's own words are the cause.
-Status Executor::broken(const Cursor& cursor) {
-  Status failure = group_.channel(cursor.peer).failure();
-  if (group_.failed()) return group_.failure();
-  if (failure.code() != Code::kPeerLost)
-    return group_.fail(failure.with_context(fmt::format(
-        "{} on communicator {} failed on rank {}", short_name(call_->tag),
-        group_.name(), group_.rank())));
-  for (const Deadline patience(seconds(0.5)); !patience.passed();) {
-    pollfd event{group_.event_fd(), POLLIN, 0};
-    poll(&event, 1, 20);
-    group_.clear_event();
-    if (group_.failed()) return group_.failure();
-    if (group_.left(cursor.peer))
-      return group_.fail(group_.left_error(call_->tag, cursor.peer));
-  }
-  return group_.fail(error(
-      Code::kPeerLost,
-      "{} on communicator {} failed on rank {}: {} was lost\n  cause: {}\n  do: "
-      "look at the log of that rank",
-      short_name(call_->tag), group_.name(), group_.rank(),
-      group_.describe(cursor.peer), failure.message()));
 }
 
 Status Executor::sleep(Waiter& waiter) {

@@ -68,7 +68,6 @@ class Executor {
                             bool& blocked);
   Status check_header(const Cursor& cursor, int action);
   Status sleep(Waiter& waiter);
-  Status broken(const Cursor& cursor);
   OpTag tag_of(int action) const;
 
   const Action& action(int index) const {

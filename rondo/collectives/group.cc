@@ -1,5 +1,6 @@
 #include "rondo/collectives/group.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -190,6 +191,26 @@ Status Group::left_error(const OpTag& tag, int peer) const {
                "communicator without taking part\n  do: make every rank call "
                "the same operations",
                short_name(tag), name(), rank_, describe(peer));
+}
+
+Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
+  if (failed()) return failure();
+  if (cause.code() != Code::kPeerLost)
+    return fail(cause.with_context(fmt::format(
+        "{} on communicator {} failed on rank {}", short_name(tag), name(),
+        rank_)));
+  for (const Deadline patience(seconds(0.5)); !patience.passed();) {
+    pollfd event{event_.get(), POLLIN, 0};
+    poll(&event, 1, 20);
+    clear_event();
+    if (failed()) return failure();
+    if (left(peer)) return fail(left_error(tag, peer));
+  }
+  return fail(error(
+      Code::kPeerLost,
+      "{} on communicator {} failed on rank {}: {} was lost\n  cause: {}\n  do: "
+      "look at the log of that rank",
+      short_name(tag), name(), rank_, describe(peer), cause.message()));
 }
 
 Status Group::mismatch(const OpTag& mine, int peer, const OpTag& theirs) {

@@ -114,6 +114,10 @@ class Group final : public GroupHandler {
     return gone_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
   Status left_error(const OpTag& tag, int peer) const;
+  // Fails the group because `peer` could not be reached in `tag`. A peer that is
+  // gone is named by the endpoint, which may see it a moment later than a
+  // broken stream or a refused read of memory does.
+  Status broken(const OpTag& tag, int peer, const Status& cause);
   // Fails the group because `peer` called `theirs` where this rank, in `mine`,
   // expected something else. Where one of the two is ahead, what it called
   // before is looked up, so that the error compares what should be the same.

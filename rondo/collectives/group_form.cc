@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "rondo/base/log.h"
 #include "rondo/collectives/group.h"
@@ -197,16 +198,26 @@ void Group::keep_local(Attached attached) {
     memories_.push_back(std::move(attached.memories[i]));
     local_ranks_.push_back(peer);
   }
-  // Ranks under one kernel compete for its cores, whatever links them.
-  std::map<std::string, int> ranks_under;
-  for (int member : members_) ++ranks_under[endpoint_->card_of(member).boot];
+  // Ranks under one kernel compete for the processors that they may use
+  // together, whatever links them: each may be bound to its own.
+  struct Kernel {
+    int ranks = 0;
+    std::set<int> cpus;
+    double crowding() const {
+      return static_cast<double>(ranks) /
+             static_cast<double>(std::max<size_t>(1, cpus.size()));
+    }
+  };
+  std::map<std::string, Kernel> kernels;
   for (int member : members_) {
     const Card& card = endpoint_->card_of(member);
-    crowding_ = std::max(crowding_, static_cast<double>(ranks_under[card.boot]) /
-                                        std::max(1, card.cores));
+    Kernel& kernel = kernels[card.boot];
+    ++kernel.ranks;
+    add_cpus(card.cpus, kernel.cpus);
   }
-  const Card& own = endpoint_->card();
-  may_spin_ = ranks_under[own.boot] <= own.cores;
+  for (const auto& [boot, kernel] : kernels)
+    crowding_ = std::max(crowding_, kernel.crowding());
+  may_spin_ = kernels[endpoint_->card().boot].crowding() <= 1;
 }
 
 void Group::make_channels() {

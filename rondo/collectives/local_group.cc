@@ -306,8 +306,8 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
       sources_[at] = static_cast<const char*>(call.in) + from;
       if (i == me_) continue;
       char* place = pieces + piece * at;
-      RONDO_RETURN_IF_ERROR(
-          group_.memory(i).read(slot(i).input, from, place, bytes));
+      RONDO_RETURN_IF_ERROR(reached(
+          call, i, group_.memory(i).read(slot(i).input, from, place, bytes)));
       sources_[at] = place;
     }
     void* const target =
@@ -319,11 +319,19 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
           action.peer < 0 ||
           group_.local_ranks()[static_cast<size_t>(i)] == action.peer;
       if (i == me_ || !wanted) continue;
-      RONDO_RETURN_IF_ERROR(
-          group_.memory(i).write(slot(i).output, to, target, bytes));
+      RONDO_RETURN_IF_ERROR(reached(
+          call, i, group_.memory(i).write(slot(i).output, to, target, bytes)));
     }
   }
   return {};
+}
+
+// What became of an attempt to use the memory of the rank at `local`.
+Status LocalGroup::reached(const Call& call, int local, const Status& status) {
+  if (status.ok()) return {};
+  return group_.broken(call.tag,
+                       group_.local_ranks()[static_cast<size_t>(local)],
+                       status);
 }
 
 Status LocalGroup::pull(const Call& call, const Action& action) {
@@ -347,8 +355,10 @@ Status LocalGroup::pull(const Call& call, const Action& action) {
                bytes > kStreamingBytes);
     return {};
   }
-  return group_.memory(local).read(
-      theirs, static_cast<size_t>(action.src.offset) * element, to, bytes);
+  return reached(call, local,
+                 group_.memory(local).read(
+                     theirs, static_cast<size_t>(action.src.offset) * element,
+                     to, bytes));
 }
 
 // ---- Staged -----------------------------------------------------------------

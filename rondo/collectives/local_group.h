@@ -72,6 +72,7 @@ class LocalGroup {
   std::span<const void* const> payloads(size_t bytes, size_t offset);
   char* scratch(size_t bytes);
   int local_of(int rank) const;
+  Status reached(const Call& call, int local, const Status& status);
   Status reduce_remote(const Call& call, const Action& action);
   void fill_stage(const Call& call, int64_t done);
   char* stage(int local) const {

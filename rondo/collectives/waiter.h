@@ -20,7 +20,8 @@ class Waiter {
         tag_(tag),
         timeout_(timeout),
         total_(total),
-        spins_(group.may_spin() ? kSpins : 0) {}
+        spins_(group.may_spin() ? kSpins : 0),
+        most_yields_(group.may_spin() ? kYields : kCrowdedYields) {}
 
   // Something moved: start patient again.
   void progressed() {
@@ -37,7 +38,7 @@ class Waiter {
     }
     // A peer that shares this core, or was put aside for another program, gets
     // on only if this rank gives way.
-    if (yields_ < kYields) {
+    if (yields_ < most_yields_) {
       ++yields_;
       sched_yield();
       return true;
@@ -74,14 +75,18 @@ class Waiter {
   }
 
  private:
-  static constexpr int kSpins = 400;  // some 10 us
-  static constexpr int kYields = 100;
+  static constexpr int kSpins = 100;  // some 4 us
+  // Sleeping is dear: the kernel likes to wake a sleeper on the core of whoever
+  // wakes it. With a core for every rank, look on for about half a millisecond.
+  static constexpr int kYields = 1000;
+  static constexpr int kCrowdedYields = 100;
 
   Group& group_;
   const OpTag& tag_;
   Duration timeout_;
   Duration total_;
   int spins_;
+  int most_yields_;
   int looks_ = 0;
   int yields_ = 0;
   bool started_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ struct Card {
   int pid = 0;
   std::string host;       // the host's name, for messages only
   std::string boot;       // the same for processes under one running kernel
-  int cores = 1;          // that this process may run on
+  std::string cpus;       // that this process may run on: "0-3,8"
   std::vector<SocketAddress> addresses;  // where it listens
 
   // One line of text.
@@ -24,10 +25,12 @@ struct Card {
   static Result<Card> parse(std::string_view text);
 };
 
-// The name of this host, the identity of its running kernel, and the number of
-// cores that this process may use.
+// The name of this host, the identity of its running kernel, and the processors
+// that this process may use.
 std::string host_name();
 std::string boot_identity();
-int usable_cores();
+std::string usable_cpus();
+// Adds the processors of a list like "0-3,8" to `cpus`.
+void add_cpus(std::string_view list, std::set<int>& cpus);
 
 }  // namespace rondo

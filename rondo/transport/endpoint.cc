@@ -85,7 +85,7 @@ Status Endpoint::listen(const EndpointOptions& options) {
   card_.pid = getpid();
   card_.host = host_name();
   card_.boot = boot_identity();
-  card_.cores = usable_cores();
+  card_.cpus = usable_cpus();
   return {};
 }
 

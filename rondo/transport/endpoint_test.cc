@@ -154,6 +154,17 @@ TEST(Endpoint, ACardOfSomebodyElseIsNotTakenForThePeer) {
       << status.message();
 }
 
+TEST(Card, ListsOfProcessorsAddUp) {
+  std::set<int> cpus;
+  add_cpus("0-2,7", cpus);
+  add_cpus("2-3", cpus);
+  add_cpus("x,-", cpus);
+  EXPECT_EQ(cpus, (std::set<int>{0, 1, 2, 3, 7}));
+  std::set<int> mine;
+  add_cpus(usable_cpus(), mine);
+  EXPECT_FALSE(mine.empty());
+}
+
 TEST(Card, NonsenseIsExplained) {
   EXPECT_FALSE(Card::parse("").ok());
   EXPECT_FALSE(Card::parse("hello world").ok());

@@ -22,23 +22,30 @@ TcpChannel::TcpChannel(std::shared_ptr<Endpoint> endpoint, int peer,
       peer_(peer),
       group_(group),
       connect_timeout_(connect_timeout),
-      out_(static_cast<size_t>(streams)),
-      in_(static_cast<size_t>(streams)) {}
+      sockets_(static_cast<size_t>(streams)) {}
 
-bool TcpChannel::open(int stream) {
-  auto fd = endpoint_->open_stream(peer_, group_, stream,
-                                   Deadline(connect_timeout_));
-  if (!fd.ok()) {
-    failure_ = fd.status();
-    return false;
+int TcpChannel::ready(int stream) {
+  Fd& socket = sockets_[static_cast<size_t>(stream)];
+  if (socket.valid()) return 1;
+  if (endpoint_->rank() < peer_) {
+    auto arrived = endpoint_->take_stream(peer_, group_, stream);
+    if (!arrived) return 0;
+    socket = std::move(*arrived);
+    return 1;
   }
-  out_[static_cast<size_t>(stream)] = std::move(*fd);
-  return true;
+  auto opened = endpoint_->open_stream(peer_, group_, stream,
+                                       Deadline(connect_timeout_));
+  if (!opened.ok()) {
+    failure_ = opened.status();
+    return -1;
+  }
+  socket = std::move(*opened);
+  return 1;
 }
 
 ssize_t TcpChannel::send(int stream, std::span<const iovec> pieces) {
-  Fd& fd = out_[static_cast<size_t>(stream)];
-  if (!fd.valid() && !open(stream)) return -1;
+  if (const int state = ready(stream); state <= 0) return state;
+  const Fd& fd = sockets_[static_cast<size_t>(stream)];
   const msghdr message = message_of(pieces);
   const ssize_t n = sendmsg(fd.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n >= 0) return n;
@@ -49,12 +56,8 @@ ssize_t TcpChannel::send(int stream, std::span<const iovec> pieces) {
 }
 
 ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
-  Fd& fd = in_[static_cast<size_t>(stream)];
-  if (!fd.valid()) {
-    auto arrived = endpoint_->take_stream(peer_, group_, stream);
-    if (!arrived) return 0;
-    fd = std::move(*arrived);
-  }
+  if (const int state = ready(stream); state <= 0) return state;
+  const Fd& fd = sockets_[static_cast<size_t>(stream)];
   msghdr message = message_of(pieces);
   const ssize_t n = recvmsg(fd.get(), &message, MSG_DONTWAIT);
   if (n > 0) return n;
@@ -66,20 +69,20 @@ ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
 }
 
 bool TcpChannel::poll_for_send(int stream, std::vector<pollfd>& fds) const {
-  const Fd& fd = out_[static_cast<size_t>(stream)];
+  const Fd& fd = sockets_[static_cast<size_t>(stream)];
   if (fd.valid()) fds.push_back({fd.get(), POLLOUT, 0});
   return true;
 }
 
 bool TcpChannel::poll_for_recv(int stream, std::vector<pollfd>& fds) const {
   // Until the stream has arrived the endpoint's thread wakes the waiter.
-  const Fd& fd = in_[static_cast<size_t>(stream)];
+  const Fd& fd = sockets_[static_cast<size_t>(stream)];
   if (fd.valid()) fds.push_back({fd.get(), POLLIN, 0});
   return true;
 }
 
-bool TcpChannel::reports_close(int stream, bool sends) const {
-  return (sends ? out_ : in_)[static_cast<size_t>(stream)].valid();
+bool TcpChannel::reports_close(int stream, bool /*sends*/) const {
+  return sockets_[static_cast<size_t>(stream)].valid();
 }
 
 }  // namespace rondo

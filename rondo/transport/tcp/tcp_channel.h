@@ -1,5 +1,6 @@
-// TcpChannel: a channel over several sockets each way. The sending side opens a
-// stream when it first sends on it; the receiving side finds it at its endpoint.
+// TcpChannel: a channel over one or several sockets, each used both ways, so that
+// acknowledgements ride on data. The higher rank of the two opens a stream when it
+// first sends or receives on it; the lower finds it at its endpoint.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,9 @@ class TcpChannel final : public Channel {
   TcpChannel(std::shared_ptr<Endpoint> endpoint, int peer, uint64_t group,
              int streams, Duration connect_timeout);
 
-  int streams() const override { return static_cast<int>(out_.size()); }
+  int streams() const override {
+    return static_cast<int>(sockets_.size());
+  }
   ssize_t send(int stream, std::span<const iovec> pieces) override;
   ssize_t recv(int stream, std::span<const iovec> pieces) override;
   bool poll_for_send(int stream, std::vector<pollfd>& fds) const override;
@@ -25,14 +28,15 @@ class TcpChannel final : public Channel {
   Status failure() const override { return failure_; }
 
  private:
-  bool open(int stream);
+  // The stream's socket: open, opened now, or arrived. 0: not there yet; -1: see
+  // failure_.
+  int ready(int stream);
 
   std::shared_ptr<Endpoint> endpoint_;
   int peer_;
   uint64_t group_;
   Duration connect_timeout_;
-  std::vector<Fd> out_;
-  std::vector<Fd> in_;
+  std::vector<Fd> sockets_;
   Status failure_;
 };
 
