@@ -23,8 +23,9 @@ def named(rank):
         [f"allreduce:f32:{LONG}"],
         ["--buffers", "foreign", f"allreduce:f32:{LONG}"],
         ["--buffers", "foreign", "broadcast:f32:4000000:1", "allgather:f32:4000000"],
+        ["--buffers", "foreign", "reduce:u8:40000000:0"],
     ],
-    ids=["small", "small-foreign", "large", "large-foreign", "others-foreign"],
+    ids=["small", "small-foreign", "large", "large-foreign", "others", "remote"],
 )
 def test_killed_in_a_stream(job, transport, steps):
     options = steps[:2] if steps[0].startswith("--") else []
