@@ -100,11 +100,20 @@ def test_wrong_token(job, store):
     job.wait(seconds=10)
     assert job[1].failure.code == "permission", str(job)
     assert "RONDO_TOKEN" in job[1].failure.text, str(job)
+    # The others say who is missing, or whom they could not agree with.
     for rank in job.others(1):
-        # Never their own token's fault: they say who is missing, or who has
-        # another token.
         assert rank.failure is not None, str(job)
         assert re.search(r"(rank 1\b|time-out: 1\b)", rank.failure.text), str(job)
+
+
+def test_wrong_token_on_rank_0(job):
+    # The others come to it, and are not let in.
+    for number in range(3):
+        token = "another" if number == 0 else "the right one"
+        env = {"RONDO_TOKEN": token, "RONDO_CONNECT_TIMEOUT": 2}
+        job.add(number, 3, ["barrier"], env=env)
+    job.expect_failures("permission", r"rank 0 \(", "RONDO_TOKEN", ranks=job.others(0))
+    job.expect_failures("time-out", r"rank 1 \(.*rank 2 \(", ranks=[job[0]])
 
 
 def test_no_token_means_loopback_only(job):

@@ -143,7 +143,8 @@ Result<Fd> Endpoint::reach(int peer, Purpose purpose, const Subject& subject,
             handshake_as_client(fd->get(), token_, purpose, subject, attempt);
         if (status.ok()) return std::move(*fd);
       }
-      if (status.code() == Code::kPermission) return status;
+      if (status.code() == Code::kPermission)
+        return status.with_context("connecting to " + describe(peer));
       tried += fmt::format("\n  {}: {}", address.to_string(), status.message());
     }
     if (!lost(peer).ok() || left(peer)) break;
