@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "rondo/base/log.h"
@@ -84,6 +85,27 @@ Result<std::vector<Card>> exchange_cards(Store& store, const Card& mine,
                  "RONDO_CONNECT_TIMEOUT sets how long to wait",
                  rank, size, missing, store.name());
   return cards;
+}
+
+// Ranks have to choose algorithms and cut messages alike, so what rank 0 was told
+// about both holds for all.
+Status agree_with_rank_0(Endpoint& endpoint, uint64_t group,
+                         std::span<const int> members,
+                         CommunicatorOptions& options, Costs& costs,
+                         Deadline deadline) {
+  constexpr uint64_t kSettingsRound = 3;
+  const std::string mine =
+      fmt::format("{}\n{}", options.tcp_streams, costs.to_string());
+  RONDO_ASSIGN_OR_RETURN(
+      const auto all,
+      endpoint.exchange(group, kSettingsRound, members, mine, deadline));
+  const std::string& settings = all[0];
+  options.tcp_streams = std::atoi(settings.c_str());
+  RONDO_RETURN_IF_ERROR(check_options(options));
+  RONDO_ASSIGN_OR_RETURN(costs,
+                         Costs::parse(settings.substr(settings.find('\n') + 1),
+                                      "rank 0's tuning"));
+  return {};
 }
 
 }  // namespace
@@ -172,15 +194,11 @@ Result<Communicator> Communicator::connect(std::shared_ptr<Store> store,
   RONDO_RETURN_IF_ERROR(endpoint->connect(rank, std::move(cards), deadline));
   std::vector<int> members(static_cast<size_t>(size));
   for (int r = 0; r < size; ++r) members[static_cast<size_t>(r)] = r;
+  RONDO_RETURN_IF_ERROR(
+      agree_with_rank_0(*endpoint, id, members, options, costs, deadline));
   RONDO_ASSIGN_OR_RETURN(auto group,
                          Group::form(endpoint, id, std::move(members),
                                      group_options(options), deadline));
-  // All ranks have to choose alike, so rank 0's constants hold for all.
-  constexpr uint64_t kCostsRound = 3;
-  RONDO_ASSIGN_OR_RETURN(auto all_costs,
-                         endpoint->exchange(id, kCostsRound, group->members(),
-                                            costs.to_string(), deadline));
-  RONDO_ASSIGN_OR_RETURN(costs, Costs::parse(all_costs[0], "rank 0's tuning"));
   auto impl = std::make_shared<CommunicatorImpl>(std::move(group),
                                                  std::move(options), costs);
   // Checked here rather than at the first call.
