@@ -1,5 +1,5 @@
-// `rondo bench`: measure a collective, on ranks of its own or in the job that it
-// runs in.
+// `rondo bench`: measure a collective, on ranks of its own or in the job that
+// it runs in.
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -35,7 +35,7 @@ Result<int64_t> parse_size(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, ec] = std::from_chars(text.data(), end, value);
   const std::string unit(rest, end);
-  const int shift = unit.empty()   ? 0
+  const int shift = unit.empty()  ? 0
                     : unit == "K" ? 10
                     : unit == "M" ? 20
                     : unit == "G" ? 30
@@ -70,11 +70,12 @@ Result<BenchOptions> parse_options(const BenchArguments& args) {
 
 void print_row(const BenchRow& row, bool first) {
   if (first)
-    std::printf("%s, %d ranks, %s, %s buffers, %s\n%12s %-13s %12s %12s %12s "
-                "%9s %9s %s\n",
-                row.collective.c_str(), row.ranks, row.transport.c_str(),
-                row.buffers.c_str(), row.dtype.c_str(), "bytes", "algorithm",
-                "median us", "min us", "p99 us", "algbw", "busbw", "GB/s");
+    std::printf(
+        "%s, %d ranks, %s, %s buffers, %s\n%12s %-13s %12s %12s %12s "
+        "%9s %9s %s\n",
+        row.collective.c_str(), row.ranks, row.transport.c_str(),
+        row.buffers.c_str(), row.dtype.c_str(), "bytes", "algorithm",
+        "median us", "min us", "p99 us", "algbw", "busbw", "GB/s");
   std::printf("%12lld %-13s %12.2f %12.2f %12.2f %9.3f %9.3f %s\n",
               static_cast<long long>(row.bytes), row.algorithm.c_str(),
               row.median_us, row.min_us, row.p99_us, row.algbw_gbps,
@@ -143,8 +144,8 @@ Result<int> as_threads(const BenchArguments& args,
 
 Result<int> as_processes(const BenchArguments& args) {
   RunOptions run;
-  RONDO_ASSIGN_OR_RETURN(
-      run.hosts, assign_ranks({{"localhost", args.ranks}}, args.ranks));
+  RONDO_ASSIGN_OR_RETURN(run.hosts,
+                         assign_ranks({{"localhost", args.ranks}}, args.ranks));
   run.prefix = false;
   run.argv = {"/proc/self/exe",
               "bench",

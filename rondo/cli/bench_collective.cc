@@ -107,13 +107,21 @@ Result<Case> make_case(const std::string& name, const Communicator& comm,
   auto same = [](const Communicator&, View out) { return holds(out, kInput); };
   auto always = [](const Communicator&, View) { return true; };
   if (name == "allreduce")
-    return Case{name, count, count, 2 * share, true,
+    return Case{name,
+                count,
+                count,
+                2 * share,
+                true,
                 [](Communicator& c, View in, View, const CallOptions& o) {
                   return c.allreduce(in, o);
                 },
                 sum};
   if (name == "reduce")
-    return Case{name, count, count, 1, false,
+    return Case{name,
+                count,
+                count,
+                1,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   return c.reduce(in, out, o);
                 },
@@ -121,25 +129,41 @@ Result<Case> make_case(const std::string& name, const Communicator& comm,
                   return c.rank() != 0 || holds(out, n);
                 }};
   if (name == "broadcast")
-    return Case{name, count, count, 1, true,
+    return Case{name,
+                count,
+                count,
+                1,
+                true,
                 [](Communicator& c, View in, View, const CallOptions& o) {
                   return c.broadcast(in, o);
                 },
                 same};
   if (name == "allgather")
-    return Case{name, block, block * n, share, false,
+    return Case{name,
+                block,
+                block * n,
+                share,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   return c.allgather(in, out, o);
                 },
                 same};
   if (name == "reduce_scatter")
-    return Case{name, block * n, block, share, false,
+    return Case{name,
+                block * n,
+                block,
+                share,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   return c.reduce_scatter(in, out, o);
                 },
                 sum};
   if (name == "gather")
-    return Case{name, block, block * n, share, false,
+    return Case{name,
+                block,
+                block * n,
+                share,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   return c.gather(in, out, o);
                 },
@@ -147,19 +171,31 @@ Result<Case> make_case(const std::string& name, const Communicator& comm,
                   return c.rank() != 0 || holds(out, kInput);
                 }};
   if (name == "scatter")
-    return Case{name, block * n, block, share, false,
+    return Case{name,
+                block * n,
+                block,
+                share,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   return c.scatter(in, out, o);
                 },
                 same};
   if (name == "all_to_all")
-    return Case{name, block * n, block * n, share, false,
+    return Case{name,
+                block * n,
+                block * n,
+                share,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   return c.all_to_all(in, out, o);
                 },
                 same};
   if (name == "sendrecv")
-    return Case{name, count, count, 1, false,
+    return Case{name,
+                count,
+                count,
+                1,
+                false,
                 [](Communicator& c, View in, View out, const CallOptions& o) {
                   const int n_ranks = c.size();
                   return c.sendrecv(in, (c.rank() + 1) % n_ranks, out,
@@ -167,7 +203,11 @@ Result<Case> make_case(const std::string& name, const Communicator& comm,
                 },
                 same};
   if (name == "barrier")
-    return Case{name, 0, 0, 0, true,
+    return Case{name,
+                0,
+                0,
+                0,
+                true,
                 [](Communicator& c, View, View, const CallOptions& o) {
                   return c.barrier(o);
                 },
@@ -217,8 +257,8 @@ Result<BenchRow> bench_collective(Communicator& comm,
   CallOptions call;
   if (options.collective == "allreduce") call.algorithm = options.algorithm;
 
-  const int wanted = options.iterations > 0 ? options.iterations
-                                            : default_iterations(bytes);
+  const int wanted =
+      options.iterations > 0 ? options.iterations : default_iterations(bytes);
   const int warm_up = std::max(1, wanted / 5);
   std::vector<double> times;
   bool correct = true;

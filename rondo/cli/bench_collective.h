@@ -41,9 +41,9 @@ struct BenchRow {
 std::vector<std::string> bench_collectives();
 
 // Measures one size. Before every call, timed or not, each rank rewrites its
-// input and all ranks meet; the time of a call is that of the slowest rank; after
-// every call each rank checks its result. Collective; the row is the same on all
-// ranks.
+// input and all ranks meet; the time of a call is that of the slowest rank;
+// after every call each rank checks its result. Collective; the row is the same
+// on all ranks.
 Result<BenchRow> bench_collective(Communicator& comm,
                                   const BenchOptions& options, int64_t bytes);
 

@@ -154,7 +154,8 @@ void add_tune_command(CLI::App& app, CommandLine& line) {
   command->add_option("--output", args->output,
                       "The file to write (~/.config/rondo/tuning)");
   command->footer(
-      "Inside a job (rondo run --hosts a:1,b:1 -- rondo tune) it measures that\n"
+      "Inside a job (rondo run --hosts a:1,b:1 -- rondo tune) it measures "
+      "that\n"
       "job's network. RONDO_TUNING names another file to read.");
   command->callback([args, &line] {
     line.action = [args] {

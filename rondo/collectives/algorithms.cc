@@ -30,7 +30,8 @@ Wire wire(const Topology& t, const Costs& c) {
 
 std::string_view always(const Topology&) { return {}; }
 
-// All ranks are busy with it at once, so where they share cores they take turns.
+// All ranks are busy with it at once, so where they share cores they take
+// turns.
 double naive_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
   return t.crowding * (w.message + (t.n - 2) * w.overhead) +
@@ -46,11 +47,11 @@ double star_cost(const Topology& t, const Costs& c, double bytes) {
 
 double tree_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
-  return log2_up(t.n) *
-         (2 * w.message + bytes * (2 * w.byte + c.reduce_byte));
+  return log2_up(t.n) * (2 * w.message + bytes * (2 * w.byte + c.reduce_byte));
 }
 
-// Below this many elements the butterfly exchanges whole vectors: half the steps.
+// Below this many elements the butterfly exchanges whole vectors: half the
+// steps.
 constexpr int64_t kWholeVectors = 1024;
 
 // Its steps are not pipelined, so it pays some of the latency in bytes too.
@@ -59,11 +60,10 @@ double butterfly_cost(const Topology& t, const Costs& c, double bytes) {
   const bool power = std::has_single_bit(static_cast<unsigned>(t.n));
   const double fold = power ? 0 : 2 * (w.message + bytes * w.byte);
   const double steps = log2_up(t.n);
-  const double halving = 2 * steps * w.message + (t.n - 1) * bytes / t.n *
-                                                     (2.4 * w.byte +
-                                                      c.reduce_byte);
-  const double whole =
-      steps * (w.message + bytes * (w.byte + c.reduce_byte));
+  const double halving =
+      2 * steps * w.message +
+      (t.n - 1) * bytes / t.n * (2.4 * w.byte + c.reduce_byte);
+  const double whole = steps * (w.message + bytes * (w.byte + c.reduce_byte));
   return fold + (bytes <= 4 * kWholeVectors ? whole : halving) +
          (t.crowding - 1) * steps * w.message;
 }
@@ -97,7 +97,7 @@ double hierarchical_cost(const Topology& t, const Costs& c, double bytes) {
 
 Plan butterfly_for_size(const AllreduceArgs& args) {
   return args.count <= kWholeVectors ? recursive_doubling_allreduce(args)
-                            : butterfly_allreduce(args);
+                                     : butterfly_allreduce(args);
 }
 
 constexpr AlgorithmEntry kTable[] = {
@@ -167,8 +167,7 @@ const AlgorithmEntry& select_allreduce(const Topology& topology,
   double least = 0;
   for (const AlgorithmEntry& entry : kTable) {
     if (!entry.obstacle(topology).empty()) continue;
-    const double cost =
-        entry.cost(topology, costs, static_cast<double>(bytes));
+    const double cost = entry.cost(topology, costs, static_cast<double>(bytes));
     if (best == nullptr || cost < least) {
       best = &entry;
       least = cost;

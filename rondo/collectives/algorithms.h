@@ -27,15 +27,15 @@ enum class Algorithm : uint8_t {
 
 // What the costs are computed with, in seconds; `rondo tune` measures them.
 struct Costs {
-  double message = 20e-6;    // one message between two ranks, by TCP
-  double overhead = 4e-6;    // a further message that is under way meanwhile
-  double byte = 1 / 1.5e9;   // one byte sent and one received, by TCP
-  double local_message = 3e-6;      // the same through shared memory
+  double message = 20e-6;       // one message between two ranks, by TCP
+  double overhead = 4e-6;       // a further message that is under way meanwhile
+  double byte = 1 / 1.5e9;      // one byte sent and one received, by TCP
+  double local_message = 3e-6;  // the same through shared memory
   double local_overhead = 0.3e-6;
   double local_byte = 1 / 4e9;
-  double reduce_byte = 1 / 8e9;     // one byte of a message, reduced
-  double direct = 1e-6;             // a meeting of all ranks of a host
-  double direct_byte = 1 / 10e9;    // one byte of the vector, reduced in place
+  double reduce_byte = 1 / 8e9;   // one byte of a message, reduced
+  double direct = 1e-6;           // a meeting of all ranks of a host
+  double direct_byte = 1 / 10e9;  // one byte of the vector, reduced in place
 
   // "name seconds" lines, as `rondo tune` writes them; # begins a comment.
   // `origin` is named in errors.
@@ -48,9 +48,9 @@ struct Costs {
 struct Topology {
   int n = 1;
   int hosts = 1;
-  int largest_host = 1;   // ranks on the fullest host
+  int largest_host = 1;  // ranks on the fullest host
   int smallest_host = 1;
-  double crowding = 1;    // ranks per core on the fullest host, at least 1
+  double crowding = 1;  // ranks per core on the fullest host, at least 1
 };
 
 struct AlgorithmEntry {

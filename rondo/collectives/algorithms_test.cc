@@ -42,7 +42,8 @@ TEST(Algorithms, SeveralRanksAHostAreHierarchical) {
 }
 
 TEST(Algorithms, OneHostIsDirect) {
-  const Topology host{.n = 4, .hosts = 1, .largest_host = 4, .smallest_host = 4};
+  const Topology host{
+      .n = 4, .hosts = 1, .largest_host = 4, .smallest_host = 4};
   EXPECT_EQ(choice(host, 4), "direct");
   EXPECT_EQ(choice(host, 64 << 20), "direct");
 }
@@ -51,7 +52,8 @@ TEST(Algorithms, ObstaclesAreNamed) {
   const Topology hosts{.n = 2, .hosts = 2};
   EXPECT_EQ(algorithm_entry(Algorithm::kDirect).obstacle(hosts),
             "it needs all ranks on one host");
-  EXPECT_FALSE(algorithm_entry(Algorithm::kHierarchical).obstacle(hosts).empty());
+  EXPECT_FALSE(
+      algorithm_entry(Algorithm::kHierarchical).obstacle(hosts).empty());
   EXPECT_TRUE(algorithm_entry(Algorithm::kRing).obstacle(hosts).empty());
 }
 

@@ -20,7 +20,7 @@ struct Call {
   int root = 0;
   const void* in = nullptr;
   void* out = nullptr;
-  int64_t in_count = 0;   // elements
+  int64_t in_count = 0;  // elements
   int64_t out_count = 0;
   std::vector<int64_t> send_counts;  // all_to_allv
   std::vector<int64_t> counts;       // allgatherv; what all_to_allv receives

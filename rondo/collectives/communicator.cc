@@ -232,8 +232,9 @@ Checked make_all_to_all(CommunicatorImpl* impl, ConstView in, View out,
                        "blocks; use all_to_allv",
                        in.count, checked.n()));
   if (in.data == out.data && in.count > 0)
-    checked.fail(error(Code::kInvalidArgument,
-                       "all_to_all: input and output must be different memory"));
+    checked.fail(
+        error(Code::kInvalidArgument,
+              "all_to_all: input and output must be different memory"));
   checked.count(in.count / checked.n());
   return checked;
 }
@@ -339,8 +340,9 @@ Traffic Communicator::traffic() const { return impl_->traffic(); }
 void Communicator::abort(const std::string& reason) {
   if (!valid()) return;
   (void)impl_->group()
-      .fail(error(Code::kCancelled, "communicator {} was aborted by rank {}: {}",
-                  name(), rank(), reason))
+      .fail(error(Code::kCancelled,
+                  "communicator {} was aborted by rank {}: {}", name(), rank(),
+                  reason))
       .ok();
 }
 
@@ -357,14 +359,14 @@ Work Communicator::finished(Status status) {
 }
 
 // Each operation twice: blocking, and asynchronous.
-#define RONDO_OPERATION(NAME, PARAMETERS, MAKE)                            \
-  Status Communicator::NAME PARAMETERS {                                   \
-    return run(impl_.get(), MAKE, options);                                \
-  }                                                                        \
-  Work Communicator::NAME##_async PARAMETERS {                             \
-    Checked checked = MAKE;                                                \
-    if (!checked.ok()) return finished(checked.status());                  \
-    return impl_->start(std::move(checked.call()), options);               \
+#define RONDO_OPERATION(NAME, PARAMETERS, MAKE)              \
+  Status Communicator::NAME PARAMETERS {                     \
+    return run(impl_.get(), MAKE, options);                  \
+  }                                                          \
+  Work Communicator::NAME##_async PARAMETERS {               \
+    Checked checked = MAKE;                                  \
+    if (!checked.ok()) return finished(checked.status());    \
+    return impl_->start(std::move(checked.call()), options); \
   }
 
 RONDO_OPERATION(allreduce, (View x, const CallOptions& options),

@@ -6,10 +6,11 @@
 //   work.wait().value();
 //
 // Every rank of the group calls the same operations in the same order with
-// matching arguments; a difference is an error on all of them (Code::kMismatch).
-// Operations run in the order of their calls. A blocking call is driven by its
-// caller; asynchronous ones by a thread of the communicator's. A failure is
-// final for the communicator: every waiting and every later call returns it.
+// matching arguments; a difference is an error on all of them
+// (Code::kMismatch). Operations run in the order of their calls. A blocking
+// call is driven by its caller; asynchronous ones by a thread of the
+// communicator's. A failure is final for the communicator: every waiting and
+// every later call returns it.
 //
 // Copies of a Communicator are the same communicator; it closes when the last
 // copy and the last Work are gone. Any thread may call, but which call comes
@@ -40,8 +41,8 @@ class CommunicatorImpl;
 struct OpState;
 
 // Elements in somebody's memory. A Tensor and any contiguous range of a dtype's
-// C++ type convert to it. Memory of a Tensor is reduced in place by peers on the
-// same host ("mapped"); any other memory works too ("foreign").
+// C++ type convert to it. Memory of a Tensor is reduced in place by peers on
+// the same host ("mapped"); any other memory works too ("foreign").
 struct View {
   void* data = nullptr;
   int64_t count = 0;
@@ -68,8 +69,7 @@ struct ConstView {
   ConstView(View v) : ConstView(v.data, v.count, v.dtype) {}
   ConstView(const Tensor& t) : ConstView(t.data(), t.count(), t.dtype()) {}
   template <class T>
-    requires Element<std::remove_const_t<T>>
-  ConstView(std::span<T> s)
+  requires Element<std::remove_const_t<T>> ConstView(std::span<T> s)
       : ConstView(s.data(), static_cast<int64_t>(s.size()),
                   dtype_of<std::remove_const_t<T>>) {}
   template <Element T>
@@ -84,10 +84,10 @@ using UserReduce =
 // What a single call may set; each collective uses what concerns it.
 struct CallOptions {
   ReduceOp op = ReduceOp::kSum;
-  UserReduce user;              // with op = kUser
-  int root = 0;                 // broadcast, reduce, gather, scatter
+  UserReduce user;                  // with op = kUser
+  int root = 0;                     // broadcast, reduce, gather, scatter
   std::string_view algorithm = {};  // empty: the communicator's choice
-  Duration timeout = {};        // no progress for so long: 0 is the communicator's
+  Duration timeout = {};  // no progress for so long: 0 is the communicator's
 };
 
 struct RONDO_API CommunicatorOptions {
@@ -96,15 +96,15 @@ struct RONDO_API CommunicatorOptions {
   double connect_timeout = 120;
   double timeout = 300;
   double total_timeout = 0;
-  std::string transport = "auto";    // auto, inproc, shm, tcp
-  std::string algorithm = "auto";    // for allreduce: auto or a name
-  std::string interface = {};        // see InterfaceFilter
-  std::string port_range = {};       // "5000-5100"
-  std::string token = {};            // the job's secret
-  int tcp_streams = 0;               // sockets per peer; 0: default
-  bool remote_memory = true;         // process_vm_readv/writev where permitted
-  std::string tuning_file = {};      // what `rondo tune` wrote; rank 0's counts
-  std::string name = "world";        // for messages
+  std::string transport = "auto";  // auto, inproc, shm, tcp
+  std::string algorithm = "auto";  // for allreduce: auto or a name
+  std::string interface = {};      // see InterfaceFilter
+  std::string port_range = {};     // "5000-5100"
+  std::string token = {};          // the job's secret
+  int tcp_streams = 0;             // sockets per peer; 0: default
+  bool remote_memory = true;       // process_vm_readv/writev where permitted
+  std::string tuning_file = {};    // what `rondo tune` wrote; rank 0's counts
+  std::string name = "world";      // for messages
 
   // RONDO_TIMEOUT, RONDO_CONNECT_TIMEOUT, RONDO_TRANSPORT, RONDO_ALGORITHM,
   // RONDO_INTERFACE, RONDO_PORT_RANGE, RONDO_TOKEN, ...: docs/environment.md.
@@ -112,7 +112,8 @@ struct RONDO_API CommunicatorOptions {
 };
 
 // Where `rondo tune` writes unless told otherwise, and from_env() looks:
-// $XDG_CONFIG_HOME/rondo/tuning or ~/.config/rondo/tuning. Empty without a home.
+// $XDG_CONFIG_HOME/rondo/tuning or ~/.config/rondo/tuning. Empty without a
+// home.
 RONDO_API std::string default_tuning_file(const Env& env);
 
 // An operation under way. Copies refer to the same one.
@@ -167,7 +168,8 @@ class RONDO_API Communicator {
   static Result<Communicator> world(CommunicatorOptions options);
   // Rank `rank` of `size` that find each other through `store`.
   static Result<Communicator> connect(std::shared_ptr<Store> store, int rank,
-                                      int size, CommunicatorOptions options = {});
+                                      int size,
+                                      CommunicatorOptions options = {});
 
   Communicator() = default;
   int rank() const;
@@ -191,7 +193,8 @@ class RONDO_API Communicator {
   Status allgatherv(ConstView in, View out, std::span<const int64_t> counts,
                     const CallOptions& options = {});
   // in has size() * out.count elements.
-  Status reduce_scatter(ConstView in, View out, const CallOptions& options = {});
+  Status reduce_scatter(ConstView in, View out,
+                        const CallOptions& options = {});
   // root's out has size() * in.count elements; elsewhere `out` is ignored.
   Status gather(ConstView in, View out, const CallOptions& options = {});
   // root's in has size() * out.count elements; elsewhere `in` is ignored.
@@ -214,7 +217,8 @@ class RONDO_API Communicator {
   // The same, returning at once. The memory must stay until the work is over.
   Work allreduce_async(View x, const CallOptions& options = {});
   Work allreduce_async(ConstView in, View out, const CallOptions& options = {});
-  Work allreduce_async(std::span<const View> xs, const CallOptions& options = {});
+  Work allreduce_async(std::span<const View> xs,
+                       const CallOptions& options = {});
   Work reduce_async(ConstView in, View out, const CallOptions& options = {});
   Work broadcast_async(View x, const CallOptions& options = {});
   Work allgather_async(ConstView in, View out, const CallOptions& options = {});
@@ -224,7 +228,8 @@ class RONDO_API Communicator {
                             const CallOptions& options = {});
   Work gather_async(ConstView in, View out, const CallOptions& options = {});
   Work scatter_async(ConstView in, View out, const CallOptions& options = {});
-  Work all_to_all_async(ConstView in, View out, const CallOptions& options = {});
+  Work all_to_all_async(ConstView in, View out,
+                        const CallOptions& options = {});
   Work all_to_allv_async(ConstView in, std::span<const int64_t> send_counts,
                          View out, std::span<const int64_t> recv_counts,
                          const CallOptions& options = {});

@@ -39,8 +39,10 @@ void OpState::cancel() {
   if (communicator == nullptr) return;
   Group& group = communicator->group();
   (void)group
-      .fail(error(Code::kCancelled, "{} on communicator {} was cancelled by "
-                  "rank {}", short_name(call.tag), group.name(), group.rank()))
+      .fail(error(Code::kCancelled,
+                  "{} on communicator {} was cancelled by "
+                  "rank {}",
+                  short_name(call.tag), group.name(), group.rank()))
       .ok();
 }
 
@@ -248,9 +250,8 @@ Status CommunicatorImpl::run_messages(const Call& call) {
     return executor_.run(message_plan(call), call, waiter);
   const PlanKey key{call.tag.algorithm, call.in_count, call.in_place()};
   if (key != cached_key_) {
-    cached_plan_ =
-        algorithm_entry(static_cast<Algorithm>(call.tag.algorithm))
-            .build(allreduce_args(call));
+    cached_plan_ = algorithm_entry(static_cast<Algorithm>(call.tag.algorithm))
+                       .build(allreduce_args(call));
     cached_key_ = key;
   }
   return executor_.run(cached_plan_, call, waiter);
@@ -266,9 +267,9 @@ Status CommunicatorImpl::run_plan(const Plan& plan, const Call& call,
   for (size_t i = 0; i <= plan.actions.size(); ++i) {
     const bool end = i == plan.actions.size();
     const ActionKind kind = end ? ActionKind::kFence : plan.actions[i].kind;
-    const bool shared =
-        kind == ActionKind::kShare || kind == ActionKind::kSliceReduce ||
-        kind == ActionKind::kPull || kind == ActionKind::kFence;
+    const bool shared = kind == ActionKind::kShare ||
+                        kind == ActionKind::kSliceReduce ||
+                        kind == ActionKind::kPull || kind == ActionKind::kFence;
     if (!shared) {
       if (messages.actions.empty()) first = i;
       Action action = plan.actions[i];
@@ -306,8 +307,7 @@ Plan CommunicatorImpl::direct_plan(const Call& call) const {
       return direct_broadcast(n, rank, call.root, call.out_count);
     case Operation::kAllgather:
       return direct_allgather(
-          n, rank,
-          std::vector<int64_t>(static_cast<size_t>(n), call.in_count));
+          n, rank, std::vector<int64_t>(static_cast<size_t>(n), call.in_count));
     case Operation::kAllgatherv: return direct_allgather(n, rank, call.counts);
     case Operation::kReduceScatter:
       return direct_reduce_scatter(n, rank, call.out_count);
@@ -331,8 +331,7 @@ Plan CommunicatorImpl::message_plan(const Call& call) const {
     case Operation::kReduce:
       return tree_reduce(n, rank, call.root, call.in_count, call.in_place());
     case Operation::kBroadcast: {
-      const auto bytes =
-          static_cast<size_t>(call.out_count) * call.element();
+      const auto bytes = static_cast<size_t>(call.out_count) * call.element();
       return n > 2 && bytes > 8 * kBlockBytes
                  ? scatter_ring_broadcast(n, rank, call.root, call.out_count)
                  : tree_broadcast(n, rank, call.root, call.out_count);
@@ -367,9 +366,8 @@ Plan CommunicatorImpl::message_plan(const Call& call) const {
       Plan plan;
       for (size_t i = 0; i < call.transfers.size(); ++i) {
         const Transfer& t = call.transfers[i];
-        const Range range{
-            Buffer::kInput, reinterpret_cast<int64_t>(t.data),
-            t.count * static_cast<int64_t>(size_of(t.dtype))};
+        const Range range{Buffer::kInput, reinterpret_cast<int64_t>(t.data),
+                          t.count * static_cast<int64_t>(size_of(t.dtype))};
         if (t.kind == Transfer::kSend)
           plan.send(t.peer, range, static_cast<int>(i));
         else
@@ -407,8 +405,7 @@ Status CommunicatorImpl::grouped(const Call& call) {
                kFuseBytes)
       total += call.views[end++].count;
     if (end - i <= 1) {
-      RONDO_RETURN_IF_ERROR(
-          reduce(call.views[i].data, call.views[i].count));
+      RONDO_RETURN_IF_ERROR(reduce(call.views[i].data, call.views[i].count));
       ++i;
       continue;
     }

@@ -16,24 +16,23 @@
 namespace rondo {
 namespace {
 
-constexpr DType kAllTypes[] = {DType::kF64, DType::kF32, DType::kF16,
-                               DType::kBF16, DType::kI64, DType::kI32,
-                               DType::kI16, DType::kI8, DType::kU8,
-                               DType::kBool};
+constexpr DType kAllTypes[] = {
+    DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
+    DType::kI32, DType::kI16, DType::kI8,  DType::kU8,   DType::kBool};
 constexpr ReduceOp kAllOps[] = {ReduceOp::kSum, ReduceOp::kAvg, ReduceOp::kProd,
                                 ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kBand,
                                 ReduceOp::kBor, ReduceOp::kBxor};
 
 // Element i of rank r's vector: small numbers, so that every dtype holds every
 // result exactly.
-int value(int rank, int64_t i) {
-  return 1 + static_cast<int>((rank + i) % 3);
-}
+int value(int rank, int64_t i) { return 1 + static_cast<int>((rank + i) % 3); }
 
 void store(DType dtype, void* data, int64_t i, double x) {
   switch (dtype) {
     case DType::kF64: static_cast<double*>(data)[i] = x; break;
-    case DType::kF32: static_cast<float*>(data)[i] = static_cast<float>(x); break;
+    case DType::kF32:
+      static_cast<float*>(data)[i] = static_cast<float>(x);
+      break;
     case DType::kF16:
       static_cast<Half*>(data)[i] = Half::from_float(static_cast<float>(x));
       break;
@@ -41,11 +40,21 @@ void store(DType dtype, void* data, int64_t i, double x) {
       static_cast<BFloat16*>(data)[i] =
           BFloat16::from_float(static_cast<float>(x));
       break;
-    case DType::kI64: static_cast<int64_t*>(data)[i] = static_cast<int64_t>(x); break;
-    case DType::kI32: static_cast<int32_t*>(data)[i] = static_cast<int32_t>(x); break;
-    case DType::kI16: static_cast<int16_t*>(data)[i] = static_cast<int16_t>(x); break;
-    case DType::kI8: static_cast<int8_t*>(data)[i] = static_cast<int8_t>(x); break;
-    case DType::kU8: static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(x); break;
+    case DType::kI64:
+      static_cast<int64_t*>(data)[i] = static_cast<int64_t>(x);
+      break;
+    case DType::kI32:
+      static_cast<int32_t*>(data)[i] = static_cast<int32_t>(x);
+      break;
+    case DType::kI16:
+      static_cast<int16_t*>(data)[i] = static_cast<int16_t>(x);
+      break;
+    case DType::kI8:
+      static_cast<int8_t*>(data)[i] = static_cast<int8_t>(x);
+      break;
+    case DType::kU8:
+      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(x);
+      break;
     case DType::kBool: static_cast<bool*>(data)[i] = x != 0; break;
   }
 }
@@ -56,7 +65,8 @@ double load(DType dtype, const void* data, int64_t i) {
     case DType::kF32: return static_cast<const float*>(data)[i];
     case DType::kF16: return static_cast<const Half*>(data)[i].to_float();
     case DType::kBF16: return static_cast<const BFloat16*>(data)[i].to_float();
-    case DType::kI64: return static_cast<double>(static_cast<const int64_t*>(data)[i]);
+    case DType::kI64:
+      return static_cast<double>(static_cast<const int64_t*>(data)[i]);
     case DType::kI32: return static_cast<const int32_t*>(data)[i];
     case DType::kI16: return static_cast<const int16_t*>(data)[i];
     case DType::kI8: return static_cast<const int8_t*>(data)[i];
@@ -214,8 +224,8 @@ TEST_P(Conformance, OtherCollectives) {
     const int rank = comm.rank();
     for (bool in_heap : {true, false})
       for (int64_t count : {0, 1, 5, 40'000, 300'000}) {
-        SCOPED_TRACE(fmt::format("count {} rank {} heap {}", count, rank,
-                                 in_heap));
+        SCOPED_TRACE(
+            fmt::format("count {} rank {} heap {}", count, rank, in_heap));
         for (int root : {0, size - 1}) {
           Buffers x(in_heap, count, DType::kI32);
           auto* data = static_cast<int32_t*>(x.view.data);
@@ -235,9 +245,9 @@ TEST_P(Conformance, OtherCollectives) {
           comm.reduce(in.view, out.view, {.root = root}).value();
           for (int64_t i = 0; i < count; ++i) {
             ASSERT_EQ(from[i], value(rank, i)) << "reduce changed its input";
-            ASSERT_EQ(to[i], rank == root
-                                 ? expected(DType::kI32, ReduceOp::kSum, size, i)
-                                 : -1)
+            ASSERT_EQ(to[i], rank == root ? expected(DType::kI32,
+                                                     ReduceOp::kSum, size, i)
+                                          : -1)
                 << "reduce " << i;
           }
 
@@ -246,8 +256,8 @@ TEST_P(Conformance, OtherCollectives) {
           for (int64_t i = 0; i < count; ++i) from[i] = mark(rank, 1, i);
           comm.gather(in.view, all.view, {.root = root}).value();
           for (int r = 0; rank == root && r < size; ++r)
-              for (int64_t i = 0; i < count; ++i)
-                ASSERT_EQ(whole[r * count + i], mark(r, 1, i)) << "gather";
+            for (int64_t i = 0; i < count; ++i)
+              ASSERT_EQ(whole[r * count + i], mark(r, 1, i)) << "gather";
           for (int r = 0; r < size; ++r)
             for (int64_t i = 0; i < count; ++i)
               whole[r * count + i] = mark(rank, r, i);
@@ -331,8 +341,8 @@ TEST_P(Conformance, UnevenCounts) {
         for (int64_t i = 0; i < share(rank, d); ++i)
           out.push_back(mark(rank, d, i));
       }
-      std::vector<int32_t> got(static_cast<size_t>(std::accumulate(
-          recv_counts.begin(), recv_counts.end(), int64_t{0})));
+      std::vector<int32_t> got(static_cast<size_t>(
+          std::accumulate(recv_counts.begin(), recv_counts.end(), int64_t{0})));
       comm.all_to_allv(out, send_counts, got, recv_counts).value();
       at = 0;
       for (int s = 0; s < size; ++s)
@@ -424,7 +434,8 @@ std::string parameter_name(
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Conformance,
-                         testing::Combine(testing::Values("inproc", "shm", "tcp"),
+                         testing::Combine(testing::Values("inproc", "shm",
+                                                          "tcp"),
                                           testing::Range(1, 10)),
                          parameter_name);
 

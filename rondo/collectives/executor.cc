@@ -167,16 +167,16 @@ Status Executor::pass(bool& moved) {
   return {};
 }
 
-// Copies and reductions are done as soon as they may be, in order of the list as
-// far as it has come; their blocks may wait for messages.
+// Copies and reductions are done as soon as they may be, in order of the list
+// as far as it has come; their blocks may wait for messages.
 Status Executor::run_local(bool& moved) {
   for (size_t i = local_next_; i < local_actions_.size(); ++i) {
     const int index = local_actions_[i];
     if (index >= limit_) break;
     const Action& a = action(index);
     const int64_t blocks = blocks_of(index);
-    for (int64_t b = 0; b < blocks && blocks_left_[static_cast<size_t>(index)] > 0;
-         ++b) {
+    for (int64_t b = 0;
+         b < blocks && blocks_left_[static_cast<size_t>(index)] > 0; ++b) {
       if (block_done_[first_block_[static_cast<size_t>(index)] +
                       static_cast<size_t>(b)] != 0 ||
           !ready(index, b))
@@ -236,8 +236,8 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
 
 OpTag Executor::tag_of(int index) const {
   if (call_->operation != Operation::kMessage) return call_->tag;
-  const Transfer& transfer = call_->transfers[static_cast<size_t>(
-      action(index).step)];
+  const Transfer& transfer =
+      call_->transfers[static_cast<size_t>(action(index).step)];
   OpTag tag = call_->tag;
   tag.count = transfer.count;
   tag.dtype = static_cast<uint8_t>(transfer.dtype);
@@ -312,8 +312,7 @@ Status Executor::move_recv(Cursor& cursor, int index, bool& blocked) {
   }
   if (n == 0) return {};
   const ssize_t got = channel.recv(cursor.stream, {pieces, n});
-  if (got < 0)
-    return group_.broken(call_->tag, cursor.peer, channel.failure());
+  if (got < 0) return group_.broken(call_->tag, cursor.peer, channel.failure());
   if (got == 0) {
     blocked = true;
     return {};
@@ -390,9 +389,9 @@ Status Executor::sleep(Waiter& waiter) {
         !ready(index, cursor.block))
       continue;
     const Channel& channel = group_.channel(cursor.peer);
-    const bool in_kernel =
-        cursor.sends ? channel.poll_for_send(cursor.stream, fds_)
-                     : channel.poll_for_recv(cursor.stream, fds_);
+    const bool in_kernel = cursor.sends
+                               ? channel.poll_for_send(cursor.stream, fds_)
+                               : channel.poll_for_recv(cursor.stream, fds_);
     memory = memory || !in_kernel;
     waiting_on_.push_back(cursor.peer);
     // A socket tells of its own end, behind the last byte; for the others the
@@ -423,9 +422,10 @@ Status Executor::sleep(Waiter& waiter) {
   }
   fds_.push_back({group_.event_fd(), POLLIN, 0});
   // With both kinds of channels nothing wakes a poll for those in memory.
-  const auto nap = memory ? std::chrono::milliseconds(1)
-                          : std::chrono::duration_cast<std::chrono::milliseconds>(
-                                waiter.nap());
+  const auto nap =
+      memory
+          ? std::chrono::milliseconds(1)
+          : std::chrono::duration_cast<std::chrono::milliseconds>(waiter.nap());
   poll(fds_.data(), fds_.size(), static_cast<int>(nap.count()));
   if (fds_.back().revents != 0) group_.clear_event();
   return {};

@@ -2,11 +2,11 @@
 //
 // A message travels as a header and then its blocks. Block k of a message uses
 // stream k modulo the channel's streams, so both ends know where each block is
-// without being told. A *cursor* is the place up to which one stream of one peer
-// in one direction has come: it walks the messages of the plan in order, and
-// within a message the blocks of its stream. The executor moves every cursor as
-// far as it goes, again and again, until all actions are finished; in between it
-// waits for whichever cursor can go on first.
+// without being told. A *cursor* is the place up to which one stream of one
+// peer in one direction has come: it walks the messages of the plan in order,
+// and within a message the blocks of its stream. The executor moves every
+// cursor as far as it goes, again and again, until all actions are finished; in
+// between it waits for whichever cursor can go on first.
 //
 // Used by one operation at a time; keeps its memory between operations.
 #pragma once
@@ -47,12 +47,12 @@ class Executor {
     int peer = 0;
     int stream = 0;
     bool sends = false;
-    size_t queue = 0;       // which of queues_
-    size_t position = 0;    // in that queue: the message it is at
-    int64_t block = 0;      // of that message
-    size_t header = 0;      // bytes of the header done
-    size_t done = 0;        // payload bytes of the block done
-    size_t reduced = 0;     // of these, bytes reduced
+    size_t queue = 0;     // which of queues_
+    size_t position = 0;  // in that queue: the message it is at
+    int64_t block = 0;    // of that message
+    size_t header = 0;    // bytes of the header done
+    size_t done = 0;      // payload bytes of the block done
+    size_t reduced = 0;   // of these, bytes reduced
     Header incoming;
     std::vector<char> arrived;  // a block that is to be reduced
   };
@@ -103,7 +103,7 @@ class Executor {
   size_t cursor_count_ = 0;
   std::vector<int> local_actions_;
   size_t local_next_ = 0;
-  std::vector<size_t> first_block_;   // of each action in block_done_
+  std::vector<size_t> first_block_;  // of each action in block_done_
   std::vector<char> block_done_;
   std::vector<int64_t> blocks_left_;  // of each action
   int limit_ = 0;                     // actions below this may run

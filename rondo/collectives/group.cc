@@ -48,8 +48,7 @@ OpTag SharedTag::load() const {
     uint64_t words[3];
     for (int i = 0; i < 3; ++i)
       words[i] = words_[i].load(std::memory_order_acquire);
-    if (version % 2 != 0 ||
-        version_.load(std::memory_order_relaxed) != version)
+    if (version % 2 != 0 || version_.load(std::memory_order_relaxed) != version)
       continue;
     std::memcpy(&tag, words, sizeof tag);
     break;
@@ -196,9 +195,9 @@ Status Group::left_error(const OpTag& tag, int peer) const {
 Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
   if (failed()) return failure();
   if (cause.code() != Code::kPeerLost)
-    return fail(cause.with_context(fmt::format(
-        "{} on communicator {} failed on rank {}", short_name(tag), name(),
-        rank_)));
+    return fail(cause.with_context(
+        fmt::format("{} on communicator {} failed on rank {}", short_name(tag),
+                    name(), rank_)));
   for (const Deadline patience(seconds(0.5)); !patience.passed();) {
     pollfd event{event_.get(), POLLIN, 0};
     poll(&event, 1, 20);
@@ -206,11 +205,12 @@ Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
     if (failed()) return failure();
     if (left(peer)) return fail(left_error(tag, peer));
   }
-  return fail(error(
-      Code::kPeerLost,
-      "{} on communicator {} failed on rank {}: {} was lost\n  cause: {}\n  do: "
-      "look at the log of that rank",
-      short_name(tag), name(), rank_, describe(peer), cause.message()));
+  return fail(error(Code::kPeerLost,
+                    "{} on communicator {} failed on rank {}: {} was lost\n  "
+                    "cause: {}\n  do: "
+                    "look at the log of that rank",
+                    short_name(tag), name(), rank_, describe(peer),
+                    cause.message()));
 }
 
 Status Group::mismatch(const OpTag& mine, int peer, const OpTag& theirs) {
@@ -226,8 +226,8 @@ Status Group::mismatch(const OpTag& mine, int peer, const OpTag& theirs) {
     const auto answers =
         endpoint_->query(id_, {&world, 1}, std::chrono::milliseconds(100));
     const auto report = Report::parse(answers[0]);
-    if (report && report->history[mine.sequence % kRemembered].sequence ==
-                      mine.sequence)
+    if (report &&
+        report->history[mine.sequence % kRemembered].sequence == mine.sequence)
       there = report->history[mine.sequence % kRemembered];
   }
   if (here == there) {

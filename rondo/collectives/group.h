@@ -2,8 +2,9 @@
 // each, what it is doing, and whether the group has failed.
 //
 // A failure is decided once, by whichever rank sees it first; fail() keeps it,
-// tells every member and wakes whoever waits. Afterwards every operation returns
-// it. Thread-safe but for channels, which belong to the running operation.
+// tells every member and wakes whoever waits. Afterwards every operation
+// returns it. Thread-safe but for channels, which belong to the running
+// operation.
 #pragma once
 
 #include <atomic>
@@ -114,8 +115,8 @@ class Group final : public GroupHandler {
     return gone_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
   Status left_error(const OpTag& tag, int peer) const;
-  // Fails the group because `peer` could not be reached in `tag`. A peer that is
-  // gone is named by the endpoint, which may see it a moment later than a
+  // Fails the group because `peer` could not be reached in `tag`. A peer that
+  // is gone is named by the endpoint, which may see it a moment later than a
   // broken stream or a refused read of memory does.
   Status broken(const OpTag& tag, int peer, const Status& cause);
   // Fails the group because `peer` called `theirs` where this rank, in `mine`,
@@ -124,9 +125,9 @@ class Group final : public GroupHandler {
   Status mismatch(const OpTag& mine, int peer, const OpTag& theirs);
 
   // Asks the members what they are doing while this rank is stuck in `tag`
-  // waiting for `waiting_on`. A member in another operation with the same number
-  // fails the group at once; `final` says that the time-out has passed and
-  // somebody has to be named.
+  // waiting for `waiting_on`. A member in another operation with the same
+  // number fails the group at once; `final` says that the time-out has passed
+  // and somebody has to be named.
   Status inspect(const OpTag& tag, std::span<const int> waiting_on, bool final,
                  Duration waited);
 
@@ -168,8 +169,8 @@ class Group final : public GroupHandler {
   bool remote_access_ = false;
 
   BoardView own_board_;
-  std::vector<BoardView> boards_;        // by local index
-  std::vector<PeerMemory> memories_;     // by local index
+  std::vector<BoardView> boards_;                   // by local index
+  std::vector<PeerMemory> memories_;                // by local index
   std::vector<std::unique_ptr<Channel>> channels_;  // by rank; none for self
   Fd event_;
 

@@ -37,8 +37,8 @@ int bits(char letter) { return letter - 'a'; }
 
 }  // namespace
 
-// The other members' memory as far as this rank reached it, by rank, and the row
-// that says so.
+// The other members' memory as far as this rank reached it, by rank, and the
+// row that says so.
 struct Group::Attached {
   std::vector<BoardView> boards;
   std::vector<PeerMemory> memories;
@@ -68,9 +68,9 @@ Result<std::shared_ptr<Group>> Group::form(std::shared_ptr<Endpoint> endpoint,
   group->endpoint_ = endpoint;
   endpoint->attach(id, group.get());
   RONDO_ASSIGN_OR_RETURN(auto attached, group->attach_boards(deadline));
-  RONDO_ASSIGN_OR_RETURN(
-      auto rows, endpoint->exchange(id, kRowsRound, group->members_,
-                                    attached.row, deadline));
+  RONDO_ASSIGN_OR_RETURN(auto rows,
+                         endpoint->exchange(id, kRowsRound, group->members_,
+                                            attached.row, deadline));
   for (const std::string& row : rows)
     if (row.size() != group->members_.size())
       return error(Code::kInternal, "a member's row has the wrong length");
@@ -123,10 +123,10 @@ Result<Group::Attached> Group::attach_boards(Deadline deadline) {
     PeerMemory memory(offer.heap, offer.probe, offer.board.nonce,
                       options_.remote_memory);
     attached.row[i] = static_cast<char>(
-        'a' + (kAttached | (memory.maps_heap() ? kHeap : 0) |
-               (memory.remote_access() ? kRemote : 0) |
-               (same_process && options_.transport != "shm" ? kSameProcess
-                                                             : 0)));
+        'a' +
+        (kAttached | (memory.maps_heap() ? kHeap : 0) |
+         (memory.remote_access() ? kRemote : 0) |
+         (same_process && options_.transport != "shm" ? kSameProcess : 0)));
     attached.boards[i] = std::move(*board);
     attached.memories[i] = std::move(memory);
   }
@@ -164,8 +164,8 @@ void Group::derive_hosts(const std::vector<std::string>& rows) {
     if (r == me)
       links_[r] = Link::kSelf;
     else if (host_of_[r] == host_of_[me])
-      links_[r] = (bits(rows[me][r]) & kSameProcess) != 0 ? Link::kInproc
-                                                          : Link::kShm;
+      links_[r] =
+          (bits(rows[me][r]) & kSameProcess) != 0 ? Link::kInproc : Link::kShm;
   }
 }
 

@@ -29,8 +29,8 @@ void append(Plan& plan, const Plan& more) {
   }
 }
 
-// Everybody here gives the owner of slice i its input of it; the owner adds them
-// up in its output.
+// Everybody here gives the owner of slice i its input of it; the owner adds
+// them up in its output.
 void local_reduce_by_messages(Plan& plan, const AllreduceArgs& args,
                               std::span<const int> local, int slices,
                               int mine) {

@@ -207,9 +207,10 @@ Status LocalGroup::one_shot(const Call& call) {
     }
     case Operation::kReduceScatter: {
       void* const target = out;
-      combine_many(call, {&target, 1},
-                   payloads(shown, static_cast<size_t>(group_.rank()) * out_bytes),
-                   call.out_count, size_, false, scratch(kCombineBytes));
+      combine_many(
+          call, {&target, 1},
+          payloads(shown, static_cast<size_t>(group_.rank()) * out_bytes),
+          call.out_count, size_, false, scratch(kCombineBytes));
       return {};
     }
     case Operation::kBroadcast:
@@ -235,11 +236,11 @@ Status LocalGroup::one_shot(const Call& call) {
     case Operation::kScatter: {
       const size_t total = out_bytes * static_cast<size_t>(size_);
       if (out_bytes > 0)
-        std::memcpy(out,
-                    payloads(total, static_cast<size_t>(group_.rank()) *
-                                        out_bytes)[static_cast<size_t>(
-                        call.root)],
-                    out_bytes);
+        std::memcpy(
+            out,
+            payloads(total, static_cast<size_t>(group_.rank()) *
+                                out_bytes)[static_cast<size_t>(call.root)],
+            out_bytes);
       return {};
     }
     case Operation::kAllToAll: {
@@ -268,11 +269,10 @@ Status LocalGroup::slice_reduce(const Call& call, const Action& action) {
     const Slot& s = slot(i);
     char* in = own ? static_cast<char*>(const_cast<void*>(call.in))
                    : group_.memory(i).resolve(s.input);
-    char* out = own ? static_cast<char*>(call.out)
-                    : group_.memory(i).resolve(s.output);
+    char* out =
+        own ? static_cast<char*>(call.out) : group_.memory(i).resolve(s.output);
     sources_[at] = offset(in, action.src.offset, element);
-    if (action.peer < 0 ||
-        group_.local_ranks()[at] == action.peer)
+    if (action.peer < 0 || group_.local_ranks()[at] == action.peer)
       targets_[targets++] = offset(out, action.dst.offset, element);
   }
   const size_t bytes = static_cast<size_t>(action.src.count) * element;
@@ -298,8 +298,7 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
   for (int64_t done = 0; done < action.src.count; done += step) {
     const int64_t count = std::min(step, action.src.count - done);
     const size_t bytes = static_cast<size_t>(count) * element;
-    const size_t from =
-        static_cast<size_t>(action.src.offset + done) * element;
+    const size_t from = static_cast<size_t>(action.src.offset + done) * element;
     const size_t to = static_cast<size_t>(action.dst.offset + done) * element;
     for (int i = 0; i < size_; ++i) {
       const auto at = static_cast<size_t>(i);
@@ -310,8 +309,7 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
           call, i, group_.memory(i).read(slot(i).input, from, place, bytes)));
       sources_[at] = place;
     }
-    void* const target =
-        to_own ? static_cast<char*>(call.out) + to : result;
+    void* const target = to_own ? static_cast<char*>(call.out) + to : result;
     combine_many(call, {&target, 1}, sources_, count,
                  action.finishes ? group_.size() : 1, false, scratch_.data());
     for (int i = 0; i < size_; ++i) {
@@ -329,9 +327,8 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
 // What became of an attempt to use the memory of the rank at `local`.
 Status LocalGroup::reached(const Call& call, int local, const Status& status) {
   if (status.ok()) return {};
-  return group_.broken(call.tag,
-                       group_.local_ranks()[static_cast<size_t>(local)],
-                       status);
+  return group_.broken(
+      call.tag, group_.local_ranks()[static_cast<size_t>(local)], status);
 }
 
 Status LocalGroup::pull(const Call& call, const Action& action) {
@@ -350,26 +347,27 @@ Status LocalGroup::pull(const Call& call, const Action& action) {
     return {};
   }
   bytes_copied_ += bytes;
-  if (char* from = all_mapped_ ? group_.memory(local).resolve(theirs) : nullptr) {
+  if (char* from =
+          all_mapped_ ? group_.memory(local).resolve(theirs) : nullptr) {
     copy_bytes(to, offset(from, action.src.offset, element), bytes,
                bytes > kStreamingBytes);
     return {};
   }
-  return reached(call, local,
-                 group_.memory(local).read(
-                     theirs, static_cast<size_t>(action.src.offset) * element,
-                     to, bytes));
+  return reached(
+      call, local,
+      group_.memory(local).read(
+          theirs, static_cast<size_t>(action.src.offset) * element, to, bytes));
 }
 
 // ---- Staged -----------------------------------------------------------------
 
-// One round moves kStageBytes of the vector. In it rank i owns part i: everybody
-// puts its contribution to part i into place i of its stage; rank i reduces
-// those with its own input, stores the result in its own output and in place i
-// of its own stage, from where the others copy it. Rounds, of this operation and
-// the next, take turns with the two stages: whoever fills a stage for round r + 2
-// has seen everybody's stage of round r + 1, which is filled after everybody's
-// last copy of round r.
+// One round moves kStageBytes of the vector. In it rank i owns part i:
+// everybody puts its contribution to part i into place i of its stage; rank i
+// reduces those with its own input, stores the result in its own output and in
+// place i of its own stage, from where the others copy it. Rounds, of this
+// operation and the next, take turns with the two stages: whoever fills a stage
+// for round r + 2 has seen everybody's stage of round r + 1, which is filled
+// after everybody's last copy of round r.
 void LocalGroup::fill_stage(const Call& call, int64_t done) {
   const size_t element = call.element();
   const int64_t count = std::min<int64_t>(

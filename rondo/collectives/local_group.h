@@ -1,8 +1,8 @@
 // LocalGroup: what the ranks of one host do together in shared memory.
 //
-// Publications are numbered by an epoch that all of them count alike. In epoch e
-// a rank fills slot e % 2 of its board and then reads everybody's. A slot can be
-// used again two epochs later: whoever publishes e + 2 has seen everybody's
+// Publications are numbered by an epoch that all of them count alike. In epoch
+// e a rank fills slot e % 2 of its board and then reads everybody's. A slot can
+// be used again two epochs later: whoever publishes e + 2 has seen everybody's
 // e + 1, and nobody publishes e + 1 before it is done with e.
 //
 // Three ways to move data:
@@ -60,9 +60,7 @@ class LocalGroup {
   uint64_t bytes_copied() const { return bytes_copied_; }
 
  private:
-  Slot& slot(int local) const {
-    return group_.board(local)->slots[epoch_ % 2];
-  }
+  Slot& slot(int local) const { return group_.board(local)->slots[epoch_ % 2]; }
   void publish(const Call& call, const void* payload, size_t bytes,
                bool addresses);
   Status await(const Call& call, Waiter& waiter);
@@ -85,7 +83,7 @@ class LocalGroup {
   const bool threads_;  // of one process, all of them
   uint64_t epoch_ = 0;
   uint64_t fences_ = 0;
-  uint64_t rounds_ = 0;      // of staged operations, all of them
+  uint64_t rounds_ = 0;  // of staged operations, all of them
   bool all_mapped_ = false;
   bool all_foreign_ = false;
   uint64_t bytes_copied_ = 0;

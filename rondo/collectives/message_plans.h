@@ -51,9 +51,9 @@ Plan hierarchical_allreduce(const AllreduceArgs& args);
 // the ring, in place, and finishes them.
 Plan slice_ring_allreduce(std::span<const int> members, int rank, Part slice);
 // Who owns which slice: the vector is cut into as many slices as the host with
-// the fewest ranks has; on each host the rank that is i-th among its host's owns
-// slice i. `members` are the owners of the same slice as `rank`, one per host,
-// in order of rank; index is -1 and members is empty if `rank` owns none.
+// the fewest ranks has; on each host the rank that is i-th among its host's
+// owns slice i. `members` are the owners of the same slice as `rank`, one per
+// host, in order of rank; index is -1 and members is empty if `rank` owns none.
 struct SliceOwners {
   int slices = 1;
   int index = -1;
@@ -67,8 +67,8 @@ Plan tree_broadcast(int n, int rank, int root, int64_t count);
 // broadcast for large counts: scatter by the root, then a ring allgather.
 Plan scatter_ring_broadcast(int n, int rank, int root, int64_t count);
 // reduce: kInput of everybody into kOutput of root (kOutput is untouched
-// elsewhere); binomial tree. Elements travel in segments of at most `segment`, so
-// that the sums of ranks between root and leaves fit into little scratch.
+// elsewhere); binomial tree. Elements travel in segments of at most `segment`,
+// so that the sums of ranks between root and leaves fit into little scratch.
 Plan tree_reduce(int n, int rank, int root, int64_t count, bool in_place,
                  int64_t segment = int64_t{2} << 20);
 // allgatherv: counts[r] elements of r's kInput land at offset sum(counts[0..r))
@@ -90,8 +90,8 @@ Plan linear_scatter(int n, int rank, int root, std::span<const int64_t> counts);
 // step k with rank+k and rank-k.
 Plan pairwise_all_to_all(int n, int rank, std::span<const int64_t> send_counts,
                          std::span<const int64_t> recv_counts);
-// barrier: dissemination, ceil(log2 n) steps of empty messages (count 0 messages
-// still travel as a header).
+// barrier: dissemination, ceil(log2 n) steps of empty messages (count 0
+// messages still travel as a header).
 Plan dissemination_barrier(int n, int rank);
 
 }  // namespace rondo

@@ -14,12 +14,12 @@
 // small header travels.
 //
 // Order. Actions start in list order per peer and direction: messages from rank
-// a to rank b arrive in the order in which a's plan lists its sends, and b's plan
-// must list the matching receives in the same order with the same sizes. Beyond
-// that, actions run concurrently, except that
+// a to rank b arrive in the order in which a's plan lists its sends, and b's
+// plan must list the matching receives in the same order with the same sizes.
+// Beyond that, actions run concurrently, except that
 //   - an action with after = i touches block k of its range only when action i
-//     has finished block k of its own. Action i comes earlier in the list and has
-//     the same number of elements.
+//     has finished block k of its own. Action i comes earlier in the list and
+//     has the same number of elements.
 //   - everything behind a kJoin waits until all before it has finished.
 // A plan must not write a range that an unfinished send reads, unless the data
 // that arrives could only have been made from what was sent (the ring's
@@ -65,11 +65,11 @@ enum class ActionKind : uint8_t {
 
 struct Action {
   ActionKind kind = ActionKind::kJoin;
-  int peer = -1;   // kSend, kRecv, kRecvReduce, kSliceReduce, kPull
-  Range src;       // kSend, kCopy, kReduce, kSliceReduce, kPull
-  Range dst;       // kRecv, kRecvReduce, kCopy, kReduce, kFinish, ...
-  int after = -1;  // index of an earlier action, or -1
-  int step = 0;    // the algorithm's own count of steps, for readers
+  int peer = -1;          // kSend, kRecv, kRecvReduce, kSliceReduce, kPull
+  Range src;              // kSend, kCopy, kReduce, kSliceReduce, kPull
+  Range dst;              // kRecv, kRecvReduce, kCopy, kReduce, kFinish, ...
+  int after = -1;         // index of an earlier action, or -1
+  int step = 0;           // the algorithm's own count of steps, for readers
   bool finishes = false;  // kSliceReduce: also does what kFinish does
   bool operator==(const Action&) const = default;
 };

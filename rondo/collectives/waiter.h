@@ -90,8 +90,8 @@ class Waiter {
   int looks_ = 0;
   int yields_ = 0;
   bool started_ = false;
-  bool stalled_ = false;      // since stalled_at_
-  Clock::time_point start_;   // of the first check
+  bool stalled_ = false;     // since stalled_at_
+  Clock::time_point start_;  // of the first check
   Clock::time_point stalled_at_;
   Clock::time_point inspected_at_;
 };

@@ -87,8 +87,8 @@ Result<std::vector<Card>> exchange_cards(Store& store, const Card& mine,
   return cards;
 }
 
-// Ranks have to choose algorithms and cut messages alike, so what rank 0 was told
-// about both holds for all.
+// Ranks have to choose algorithms and cut messages alike, so what rank 0 was
+// told about both holds for all.
 Status agree_with_rank_0(Endpoint& endpoint, uint64_t group,
                          std::span<const int> members,
                          CommunicatorOptions& options, Costs& costs,
@@ -176,18 +176,17 @@ Result<Communicator> Communicator::connect(std::shared_ptr<Store> store,
   const Deadline deadline(seconds(options.connect_timeout));
   RONDO_ASSIGN_OR_RETURN(const PortRange ports,
                          PortRange::parse(options.port_range));
-  RONDO_ASSIGN_OR_RETURN(
-      auto endpoint,
-      Endpoint::start({.interface = options.interface,
-                       .ports = ports,
-                       .token = options.token}));
+  RONDO_ASSIGN_OR_RETURN(auto endpoint,
+                         Endpoint::start({.interface = options.interface,
+                                          .ports = ports,
+                                          .token = options.token}));
   std::vector<Card> cards{endpoint->card()};
   if (size > 1) {
     if (store == nullptr)
-      return error(Code::kInvalidArgument,
-                   "a job of {} ranks needs a store", size);
-    RONDO_ASSIGN_OR_RETURN(cards, exchange_cards(*store, endpoint->card(), rank,
-                                                 size, deadline));
+      return error(Code::kInvalidArgument, "a job of {} ranks needs a store",
+                   size);
+    RONDO_ASSIGN_OR_RETURN(
+        cards, exchange_cards(*store, endpoint->card(), rank, size, deadline));
   }
   uint64_t id = 0;
   for (const Card& card : cards) id = mix(id, card.nonce);

@@ -146,8 +146,7 @@ const Launcher kLaunchers[] = {
      [](const Env& e) {
        return e.has("RONDO_RANK") || e.has("RONDO_WORLD_SIZE");
      },
-     {"RONDO_RANK", "RONDO_WORLD_SIZE", "RONDO_LOCAL_RANK",
-      "RONDO_LOCAL_SIZE"},
+     {"RONDO_RANK", "RONDO_WORLD_SIZE", "RONDO_LOCAL_RANK", "RONDO_LOCAL_SIZE"},
      rondo_store},
     {"torchrun",
      [](const Env& e) {

@@ -29,9 +29,10 @@ struct RONDO_API JobEnv {
   int size = 1;
   int local_rank = 0;
   int local_size = 0;  // 0: unknown
-  std::string launcher = "none";  // "rondo", "torchrun", "openmpi", "pmi", "slurm"
-  std::string store;   // "tcp://host:port", "file:///path", "pmi:FD", "memory"
-  std::string token;   // empty: none
+  std::string launcher =
+      "none";         // "rondo", "torchrun", "openmpi", "pmi", "slurm"
+  std::string store;  // "tcp://host:port", "file:///path", "pmi:FD", "memory"
+  std::string token;  // empty: none
 
   // Checks ranges and contradictions; an error names the variable, its text and
   // what would be right.

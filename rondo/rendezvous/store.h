@@ -11,8 +11,9 @@
 
 namespace rondo {
 
-// Keys are written once in normal use; a second set replaces. All methods may be
-// called from several threads. Derive from this to plug in a store of your own.
+// Keys are written once in normal use; a second set replaces. All methods may
+// be called from several threads. Derive from this to plug in a store of your
+// own.
 class RONDO_API Store {
  public:
   virtual ~Store() = default;

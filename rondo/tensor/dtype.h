@@ -46,8 +46,7 @@ struct RONDO_API BFloat16 {
 
 // The C++ types that elements have.
 template <class T>
-concept Element =
-    std::same_as<T, double> || std::same_as<T, float> ||
+concept Element = std::same_as<T, double> || std::same_as<T, float> ||
     std::same_as<T, Half> || std::same_as<T, BFloat16> ||
     std::same_as<T, int64_t> || std::same_as<T, int32_t> ||
     std::same_as<T, int16_t> || std::same_as<T, int8_t> ||

@@ -52,8 +52,8 @@ void add_cpus(std::string_view list, std::set<int>& cpus) {
 }
 
 std::string Card::to_string() const {
-  std::string text = fmt::format("rondo1 {} {} {} {} {}", nonce, pid, host,
-                                 boot, cpus);
+  std::string text =
+      fmt::format("rondo1 {} {} {} {} {}", nonce, pid, host, boot, cpus);
   for (const SocketAddress& address : addresses)
     text.append(1, ' ').append(address.to_string());
   return text;

@@ -13,11 +13,11 @@
 namespace rondo {
 
 struct Card {
-  uint64_t nonce = 0;     // names the endpoint; a connection must ask for it
+  uint64_t nonce = 0;  // names the endpoint; a connection must ask for it
   int pid = 0;
-  std::string host;       // the host's name, for messages only
-  std::string boot;       // the same for processes under one running kernel
-  std::string cpus;       // that this process may run on: "0-3,8"
+  std::string host;  // the host's name, for messages only
+  std::string boot;  // the same for processes under one running kernel
+  std::string cpus;  // that this process may run on: "0-3,8"
   std::vector<SocketAddress> addresses;  // where it listens
 
   // One line of text.

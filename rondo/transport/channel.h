@@ -22,9 +22,9 @@ class Channel {
 
   virtual int streams() const = 0;
 
-  // Sends of the bytes of `pieces` (at most two: header, payload) what fits now.
-  // Returns the number of bytes taken, or -1 when the channel is broken: see
-  // failure().
+  // Sends of the bytes of `pieces` (at most two: header, payload) what fits
+  // now. Returns the number of bytes taken, or -1 when the channel is broken:
+  // see failure().
   virtual ssize_t send(int stream, std::span<const iovec> pieces) = 0;
   // Receives into `pieces` what is there now, never more.
   virtual ssize_t recv(int stream, std::span<const iovec> pieces) = 0;
@@ -45,8 +45,9 @@ class Channel {
   virtual bool poll_for_send(int stream, std::vector<pollfd>& fds) const = 0;
   virtual bool poll_for_recv(int stream, std::vector<pollfd>& fds) const = 0;
 
-  // Whether send or recv on `stream` will itself report that the peer has closed
-  // its end (a connected socket does). If not, somebody else has to say so.
+  // Whether send or recv on `stream` will itself report that the peer has
+  // closed its end (a connected socket does). If not, somebody else has to say
+  // so.
   virtual bool reports_close(int /*stream*/, bool /*sends*/) const {
     return false;
   }

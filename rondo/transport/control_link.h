@@ -40,8 +40,8 @@ class ControlLink {
   int fd() const { return fd_.get(); }
   // Waits up to a second for room; a link that stays full counts as lost.
   Status send(const ControlFrame& frame);
-  // Reads what is there and hands every whole frame to `sink`. An error when the
-  // peer closed or sent nonsense.
+  // Reads what is there and hands every whole frame to `sink`. An error when
+  // the peer closed or sent nonsense.
   Status receive(const std::function<void(ControlFrame)>& sink);
 
  private:

@@ -130,11 +130,20 @@ Result<Fd> Endpoint::reach(int peer, Purpose purpose, const Subject& subject,
                  describe(peer));
   std::stable_partition(candidates.begin(), candidates.end(),
                         [](const SocketAddress& a) { return a.is_loopback(); });
+  {
+    // What worked before comes first.
+    std::lock_guard lock(mutex_);
+    if (auto it = peers_.find(peer); it != peers_.end() && it->second.address)
+      std::stable_partition(
+          candidates.begin(), candidates.end(),
+          [&](const SocketAddress& a) { return a == *it->second.address; });
+  }
   std::string tried;
   do {
     tried.clear();
     for (const SocketAddress& address : candidates) {
       const Deadline attempt(std::min(deadline.left(), seconds(3)));
+      if (!tried.empty() && attempt.passed()) break;
       auto fd = connect_to(address, attempt);
       Status status = fd.status();
       if (fd.ok()) {
@@ -166,8 +175,10 @@ Status Endpoint::connect(int rank, std::vector<Card> cards, Deadline deadline) {
         .target = card_of(peer).nonce, .caller = card_.nonce, .rank = rank};
     RONDO_ASSIGN_OR_RETURN(
         Fd fd, reach(peer, Purpose::kControl, pack(subject), deadline));
+    auto address = peer_address(fd.get());
     {
       std::lock_guard lock(mutex_);
+      if (address.ok()) peers_[peer].address = *address;
       peers_[peer].nonce = card_of(peer).nonce;
       peers_[peer].link = std::make_shared<ControlLink>(std::move(fd));
     }

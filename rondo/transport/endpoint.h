@@ -30,8 +30,8 @@
 
 namespace rondo {
 
-// What a group hears from its endpoint, on the endpoint's thread; each call must
-// return at once. `peer` is a rank of the endpoint's world.
+// What a group hears from its endpoint, on the endpoint's thread; each call
+// must return at once. `peer` is a rank of the endpoint's world.
 class GroupHandler {
  public:
   virtual ~GroupHandler() = default;
@@ -53,7 +53,8 @@ struct EndpointOptions {
 class Endpoint {
  public:
   // Listens; does not connect yet.
-  static Result<std::shared_ptr<Endpoint>> start(const EndpointOptions& options);
+  static Result<std::shared_ptr<Endpoint>> start(
+      const EndpointOptions& options);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
 
@@ -76,16 +77,16 @@ class Endpoint {
   void tell(int peer, const ControlFrame& frame);
 
   // Gives `mine` to every one of `members` (ranks of this world, this one among
-  // them) and returns theirs in the same order. `round` tells apart exchanges of
-  // one group. The error names who did not answer, or who is lost. `give_up` is
-  // asked about every silent peer now and then: an error ends the wait.
+  // them) and returns theirs in the same order. `round` tells apart exchanges
+  // of one group. The error names who did not answer, or who is lost. `give_up`
+  // is asked about every silent peer now and then: an error ends the wait.
   Result<std::vector<std::string>> exchange(uint64_t group, uint64_t round,
                                             std::span<const int> members,
                                             const std::string& mine,
                                             Deadline deadline,
                                             const GiveUp& give_up = {});
-  // Asks `peers` what they are doing in `group`; an answer is missing where none
-  // came within `patience`.
+  // Asks `peers` what they are doing in `group`; an answer is missing where
+  // none came within `patience`.
   std::vector<std::optional<std::string>> query(uint64_t group,
                                                 std::span<const int> peers,
                                                 Duration patience);
@@ -104,7 +105,8 @@ class Endpoint {
   using MailKey = std::tuple<uint64_t, uint64_t, int>;  // group, round, peer
   struct Peer {
     std::shared_ptr<ControlLink> link;
-    uint64_t nonce = 0;  // who the link says it leads to
+    uint64_t nonce = 0;                    // who the link says it leads to
+    std::optional<SocketAddress> address;  // at which it was reached from here
     Status lost;
     bool left = false;
   };

@@ -87,7 +87,8 @@ TEST(Endpoint, ExchangesQueriesAndAborts) {
     });
   for (auto& t : threads) t.join();
 
-  const auto answers = ends[0]->query(kGroup, std::vector<int>{1, 2}, seconds(10));
+  const auto answers =
+      ends[0]->query(kGroup, std::vector<int>{1, 2}, seconds(10));
   EXPECT_EQ(answers[0], "busy");
   EXPECT_EQ(answers[1], "busy");
 

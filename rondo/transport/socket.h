@@ -1,4 +1,5 @@
-// Socket and SocketAddress: descriptors and addresses of TCP over IPv4 and IPv6.
+// Socket and SocketAddress: descriptors and addresses of TCP over IPv4 and
+// IPv6.
 #pragma once
 
 #include <sys/socket.h>
@@ -47,8 +48,8 @@ class SocketAddress {
   void set_port(int port);
   bool is_loopback() const;
   bool is_link_local() const;
-  std::string to_string() const;       // with port
-  std::string host_string() const;     // without
+  std::string to_string() const;    // with port
+  std::string host_string() const;  // without
   const sockaddr* get() const {
     return reinterpret_cast<const sockaddr*>(&storage_);
   }
@@ -67,8 +68,8 @@ struct PortRange {
   static Result<PortRange> parse(std::string_view text);
 };
 
-// A listening socket bound to `address` with a port of `ports`. Non-blocking and
-// close-on-exec, as is every socket here.
+// A listening socket bound to `address` with a port of `ports`. Non-blocking
+// and close-on-exec, as is every socket here.
 Result<Fd> listen_on(SocketAddress address, PortRange ports);
 Result<SocketAddress> local_address(int fd);
 Result<SocketAddress> peer_address(int fd);

@@ -1,10 +1,10 @@
 // Doorbell: how a rank that sleeps is woken by whoever has something for it.
 //
-// One per rank, in its board. The waiter: prepare(), look once more whether what
-// it waits for has come, then sleep(). The waker: publish with a sequentially
-// consistent store, then ring(). Either the waiter's second look sees what was
-// published or the waker's ring() sees the sleeper: both sides' accesses are in
-// one total order. Ringing costs one load while nobody sleeps.
+// One per rank, in its board. The waiter: prepare(), look once more whether
+// what it waits for has come, then sleep(). The waker: publish with a
+// sequentially consistent store, then ring(). Either the waiter's second look
+// sees what was published or the waker's ring() sees the sleeper: both sides'
+// accesses are in one total order. Ringing costs one load while nobody sleeps.
 #pragma once
 
 #include <atomic>

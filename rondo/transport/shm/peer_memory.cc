@@ -37,10 +37,10 @@ PeerMemory::PeerMemory(const SegmentHandle& heap, uint64_t probe,
     if (auto segment = Segment::attach(heap); segment.ok())
       heap_ = std::move(*segment);
   uint64_t value = 0;
-  remote_ = try_remote &&
-            copy_remote(process_vm_readv, pid_, &value, probe, sizeof value)
-                .ok() &&
-            value == probe_value;
+  remote_ =
+      try_remote &&
+      copy_remote(process_vm_readv, pid_, &value, probe, sizeof value).ok() &&
+      value == probe_value;
 }
 
 char* PeerMemory::resolve(const BufferAddress& buffer) const {

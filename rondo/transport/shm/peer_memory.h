@@ -16,17 +16,17 @@ namespace rondo {
 class PeerMemory {
  public:
   PeerMemory() = default;
-  // `heap` may have no descriptor: then nothing of the peer's is mapped. `probe`
-  // is an address of 8 bytes in the peer that hold probe_value: remote access is
-  // used only when reading them works.
+  // `heap` may have no descriptor: then nothing of the peer's is mapped.
+  // `probe` is an address of 8 bytes in the peer that hold probe_value: remote
+  // access is used only when reading them works.
   PeerMemory(const SegmentHandle& heap, uint64_t probe, uint64_t probe_value,
              bool try_remote);
 
   bool maps_heap() const { return same_process_ || heap_ != nullptr; }
   bool remote_access() const { return same_process_ || remote_; }
 
-  // The peer's buffer as a pointer of this process, or nullptr when it cannot be
-  // read and written in place.
+  // The peer's buffer as a pointer of this process, or nullptr when it cannot
+  // be read and written in place.
   char* resolve(const BufferAddress& buffer) const;
   // Copies between the peer's foreign memory and this process.
   Status read(const BufferAddress& from, uint64_t offset, void* to,

@@ -22,8 +22,7 @@ PipeChannel::PipeChannel(BoardView mine, BoardView theirs, int my_index,
 ssize_t PipeChannel::send(int /*stream*/, std::span<const iovec> pieces) {
   const uint64_t start = out_->written.load(std::memory_order_relaxed);
   uint64_t at = start;
-  const uint64_t end =
-      out_->read.load(std::memory_order_seq_cst) + kPipeBytes;
+  const uint64_t end = out_->read.load(std::memory_order_seq_cst) + kPipeBytes;
   // end_send may have rounded past the end while a message was half read.
   if (at >= end) return 0;
   for (const iovec& piece : pieces) {

@@ -23,8 +23,8 @@ iovec piece(const void* data, size_t bytes) {
 TEST(PipeChannel, MessagesOfAnyLengthArriveInOrder) {
   Pair pair;
   // Odd lengths, so that the ring's end falls everywhere; longer than the ring.
-  const std::vector<size_t> lengths{1, 63, 64, 65, 100'003, kPipeBytes + 17, 0,
-                                    5};
+  const std::vector<size_t> lengths{1, 63, 64, 65, 100'003, kPipeBytes + 17,
+                                    0, 5};
   constexpr int kRounds = 20;
   std::thread sender([&] {
     for (int round = 0; round < kRounds; ++round)

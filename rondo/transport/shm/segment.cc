@@ -99,18 +99,16 @@ Result<std::shared_ptr<Segment>> Segment::attach(const SegmentHandle& handle) {
   if (handle.fd < 0)
     return error(Code::kUnavailable, "pid {} has no shareable memory",
                  handle.pid);
-  const std::string path =
-      fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd);
+  const std::string path = fmt::format("/proc/{}/fd/{}", handle.pid, handle.fd);
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0)
     return errno_error(Code::kUnavailable, errno, "cannot open " + path);
   struct stat info {};
   uint64_t nonce = 0;
-  const bool right =
-      fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-      static_cast<uint64_t>(info.st_size) >= handle.bytes &&
-      pread(fd, &nonce, sizeof nonce, 0) == sizeof nonce &&
-      nonce == handle.nonce;
+  const bool right = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+                     static_cast<uint64_t>(info.st_size) >= handle.bytes &&
+                     pread(fd, &nonce, sizeof nonce, 0) == sizeof nonce &&
+                     nonce == handle.nonce;
   if (!right) {
     close(fd);
     return error(Code::kUnavailable, "{} is not the peer's memory", path);

@@ -21,7 +21,7 @@ struct SegmentHandle {
   uint64_t nonce = 0;    // first 8 bytes of the segment
   uint64_t bytes = 0;
   int32_t pid = 0;
-  int32_t fd = -1;       // -1: private to its process
+  int32_t fd = -1;  // -1: private to its process
 };
 
 class Segment {

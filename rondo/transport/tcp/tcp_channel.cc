@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace rondo {
@@ -33,14 +34,32 @@ int TcpChannel::ready(int stream) {
     socket = std::move(*arrived);
     return 1;
   }
-  auto opened = endpoint_->open_stream(peer_, group_, stream,
-                                       Deadline(connect_timeout_));
-  if (!opened.ok()) {
-    failure_ = opened.status();
-    return -1;
+  return open(stream);
+}
+
+// A peer that is stopped takes the connection and says nothing. Attempts are
+// short, so that the operation in between sees its time-out and the group's
+// failures, and grow with the time that was spent for a peer that is only slow.
+int TcpChannel::open(int stream) {
+  constexpr Duration kFirst = std::chrono::milliseconds(250);
+  constexpr Duration kLongest = std::chrono::seconds(3);
+  constexpr Duration kPause = std::chrono::milliseconds(50);
+  const auto now = Clock::now();
+  if (!opening_since_) opening_since_ = now;
+  if (now < next_attempt_) return 0;
+  const Duration spent = now - *opening_since_;
+  auto opened = endpoint_->open_stream(
+      peer_, group_, stream, Deadline(std::clamp(spent / 4, kFirst, kLongest)));
+  if (opened.ok()) {
+    sockets_[static_cast<size_t>(stream)] = std::move(*opened);
+    opening_since_.reset();
+    return 1;
   }
-  socket = std::move(*opened);
-  return 1;
+  next_attempt_ = Clock::now() + kPause;
+  if (opened.status().code() == Code::kUnavailable && spent < connect_timeout_)
+    return 0;
+  failure_ = opened.status();
+  return -1;
 }
 
 ssize_t TcpChannel::send(int stream, std::span<const iovec> pieces) {
@@ -63,8 +82,9 @@ ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
   if (n > 0) return n;
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
   const std::string from = "receiving from " + endpoint_->describe(peer_);
-  failure_ = n == 0 ? error(Code::kPeerLost, "{}: it closed the connection", from)
-                    : errno_error(Code::kPeerLost, errno, from);
+  failure_ = n == 0
+                 ? error(Code::kPeerLost, "{}: it closed the connection", from)
+                 : errno_error(Code::kPeerLost, errno, from);
   return -1;
 }
 

@@ -1,9 +1,10 @@
-// TcpChannel: a channel over one or several sockets, each used both ways, so that
-// acknowledgements ride on data. The higher rank of the two opens a stream when it
-// first sends or receives on it; the lower finds it at its endpoint.
+// TcpChannel: a channel over one or several sockets, each used both ways, so
+// that acknowledgements ride on data. The higher rank of the two opens a stream
+// when it first sends or receives on it; the lower finds it at its endpoint.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rondo/base/clock.h"
@@ -17,9 +18,7 @@ class TcpChannel final : public Channel {
   TcpChannel(std::shared_ptr<Endpoint> endpoint, int peer, uint64_t group,
              int streams, Duration connect_timeout);
 
-  int streams() const override {
-    return static_cast<int>(sockets_.size());
-  }
+  int streams() const override { return static_cast<int>(sockets_.size()); }
   ssize_t send(int stream, std::span<const iovec> pieces) override;
   ssize_t recv(int stream, std::span<const iovec> pieces) override;
   bool poll_for_send(int stream, std::vector<pollfd>& fds) const override;
@@ -28,14 +27,17 @@ class TcpChannel final : public Channel {
   Status failure() const override { return failure_; }
 
  private:
-  // The stream's socket: open, opened now, or arrived. 0: not there yet; -1: see
-  // failure_.
+  // The stream's socket: open, opened now, or arrived. 0: not there yet; -1:
+  // see failure_.
   int ready(int stream);
+  int open(int stream);
 
   std::shared_ptr<Endpoint> endpoint_;
   int peer_;
   uint64_t group_;
   Duration connect_timeout_;
+  std::optional<Clock::time_point> opening_since_;  // the first attempt
+  Clock::time_point next_attempt_;
   std::vector<Fd> sockets_;
   Status failure_;
 };
