@@ -49,7 +49,7 @@ int TcpChannel::open(int stream) {
   if (now < next_attempt_) return 0;
   const Duration spent = now - *opening_since_;
   auto opened = endpoint_->open_stream(
-      peer_, group_, stream, Deadline(std::clamp(spent / 4, kFirst, kLongest)));
+      peer_, group_, stream, Deadline(std::clamp(spent / 8, kFirst, kLongest)));
   if (opened.ok()) {
     sockets_[static_cast<size_t>(stream)] = std::move(*opened);
     opening_since_.reset();
