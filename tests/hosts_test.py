@@ -43,14 +43,14 @@ class Hosts:
         self.addresses = addresses
         self.store = f"tcp://{addresses[0]}:29400"
 
-    def start(self, places, *steps, each=None, env=None):
+    def start(self, places, *steps, each=None, env=None, wrap=()):
         for number, place in enumerate(places):
             self.job.add(
                 number,
                 len(places),
                 (each or {}).get(number, steps),
                 env={"RONDO_TOKEN": "of the lab", **(env or {})},
-                wrap=[LAB, "run", "--name", NAME, f"h{place}", "--"],
+                wrap=[LAB, "run", "--name", NAME, f"h{place}", "--", *wrap],
                 store=self.store,
             )
         return self.job
@@ -130,6 +130,19 @@ def test_waiting_between_hosts_costs_little(hosts):
     for rank in job.others(3):
         before, after = figures(rank, "cpu")
         assert after - before < 3 * 0.05, str(job)
+
+
+def test_hostnames_on_127_0_1_1(hosts, tmp_path):
+    # As Debian's installer writes it: no host's own name leads to its network.
+    names = tmp_path / "hosts"
+    names.write_text("127.0.0.1 localhost\n127.0.1.1 h0 h1 h2\n")
+    mount = f'mount --bind {names} /etc/hosts && exec "$@"'
+    job = hosts.start(
+        [0, 1, 2],
+        *["allreduce:f32:1000", "transports"],
+        wrap=["unshare", "-m", "sh", "-c", mount, "sh"],
+    )
+    job.expect_done()
 
 
 def test_interface_of_the_lab(hosts, addresses):
