@@ -125,7 +125,8 @@ void check(const View& view, const std::string& what,
 
 class Worker {
  public:
-  Worker(Communicator comm, bool mapped) : comm_(comm), mapped_(mapped) {}
+  Worker(Communicator comm, bool mapped)
+      : comm_(std::move(comm)), mapped_(mapped) {}
 
   void run(const std::vector<Step>& steps, size_t from = 0) {
     for (size_t i = from; i < steps.size(); ++i) {

@@ -61,7 +61,7 @@ CommunicatorImpl::CommunicatorImpl(std::shared_ptr<Group> group,
       costs_(costs),
       topology_(topology_of(*group_)),
       local_(*group_),
-      executor_(*group_, local_, kBlockBytes),
+      executor_(*group_, kBlockBytes),
       queue_(std::make_shared<Queue>()) {}
 
 CommunicatorImpl::~CommunicatorImpl() {

@@ -19,8 +19,8 @@ bool is_message(ActionKind kind) {
 
 }  // namespace
 
-Executor::Executor(Group& group, LocalGroup& local, size_t block_bytes)
-    : group_(group), local_(local), block_bytes_(block_bytes) {}
+Executor::Executor(Group& group, size_t block_bytes)
+    : group_(group), block_bytes_(block_bytes) {}
 
 // ---- The plan as blocks -----------------------------------------------------
 
@@ -411,7 +411,7 @@ Status Executor::sleep(Waiter& waiter) {
     Doorbell& bell = group_.doorbell();
     const uint32_t ticket = bell.prepare();
     bool moved = false;
-    const Status status = pass(moved);
+    Status status = pass(moved);
     if (moved || !status.ok()) {
       bell.dismiss();
       if (moved) waiter.progressed();

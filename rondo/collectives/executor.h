@@ -18,7 +18,6 @@
 
 #include "rondo/collectives/call.h"
 #include "rondo/collectives/group.h"
-#include "rondo/collectives/local_group.h"
 #include "rondo/collectives/plan.h"
 #include "rondo/collectives/waiter.h"
 
@@ -26,7 +25,7 @@ namespace rondo {
 
 class Executor {
  public:
-  Executor(Group& group, LocalGroup& local, size_t block_bytes);
+  Executor(Group& group, size_t block_bytes);
 
   Status run(const Plan& plan, const Call& call, Waiter& waiter);
   const Traffic& traffic() const { return traffic_; }
@@ -84,7 +83,6 @@ class Executor {
   int current(const Cursor& cursor) const;
 
   Group& group_;
-  LocalGroup& local_;
   const size_t block_bytes_;
 
   const Plan* plan_ = nullptr;

@@ -53,11 +53,9 @@ class Group final : public GroupHandler {
  public:
   // Collective over `members` (ranks of the endpoint's world, in the order that
   // numbers them here). `id` is the same on all of them and new.
-  static Result<std::shared_ptr<Group>> form(std::shared_ptr<Endpoint> endpoint,
-                                             uint64_t id,
-                                             std::vector<int> members,
-                                             GroupOptions options,
-                                             Deadline deadline);
+  static Result<std::shared_ptr<Group>> form(
+      const std::shared_ptr<Endpoint>& endpoint, uint64_t id,
+      std::vector<int> members, GroupOptions options, Deadline deadline);
   ~Group() override;
 
   int rank() const { return rank_; }

@@ -45,11 +45,9 @@ struct Group::Attached {
   std::string row;
 };
 
-Result<std::shared_ptr<Group>> Group::form(std::shared_ptr<Endpoint> endpoint,
-                                           uint64_t id,
-                                           std::vector<int> members,
-                                           GroupOptions options,
-                                           Deadline deadline) {
+Result<std::shared_ptr<Group>> Group::form(
+    const std::shared_ptr<Endpoint>& endpoint, uint64_t id,
+    std::vector<int> members, GroupOptions options, Deadline deadline) {
   std::shared_ptr<Group> group(new Group);
   group->id_ = id;
   group->members_ = std::move(members);

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 
 #include "rondo/base/log.h"
@@ -100,11 +100,11 @@ Status agree_with_rank_0(Endpoint& endpoint, uint64_t group,
       const auto all,
       endpoint.exchange(group, kSettingsRound, members, mine, deadline));
   const std::string& settings = all[0];
-  options.tcp_streams = std::atoi(settings.c_str());
+  const size_t line = std::min(settings.find('\n'), settings.size());
+  std::from_chars(settings.data(), settings.data() + line, options.tcp_streams);
   RONDO_RETURN_IF_ERROR(check_options(options));
-  RONDO_ASSIGN_OR_RETURN(costs,
-                         Costs::parse(settings.substr(settings.find('\n') + 1),
-                                      "rank 0's tuning"));
+  RONDO_ASSIGN_OR_RETURN(
+      costs, Costs::parse(settings.substr(line), "rank 0's tuning"));
   return {};
 }
 

@@ -36,7 +36,7 @@ std::vector<std::string> assignments(
     const std::map<std::string, std::string>& environment) {
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment)
-    variables.push_back(name + "=" + value);
+    variables.push_back(fmt::format("{}={}", name, value));
   return variables;
 }
 

@@ -68,7 +68,8 @@ std::vector<SocketAddress> places_to_serve(
 }
 
 Result<StorePtr> serve_and_connect(const JobEnv& job, const StoreUrl& url,
-                                   TcpStorePlace place, Deadline deadline) {
+                                   const TcpStorePlace& place,
+                                   Deadline deadline) {
   Status why;
   for (const SocketAddress& address :
        places_to_serve(url.host, job.token, place.addresses)) {

@@ -46,13 +46,13 @@ class RONDO_API Tensor {
   static Tensor zeros(Shape shape, DType dtype = DType::kF32);
   // Every element `value`, of T's dtype: full({4}, 1.0f) is f32.
   template <class T>
-  static Tensor full(Shape shape, T value) {
-    Tensor t = empty(std::move(shape), dtype_of<T>);
+  static Tensor full(const Shape& shape, T value) {
+    Tensor t = empty(shape, dtype_of<T>);
     for (T& element : t.span<T>()) element = value;
     return t;
   }
   template <class T>
-  static Tensor of(Shape shape, std::span<const T> values);
+  static Tensor of(const Shape& shape, std::span<const T> values);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -87,8 +87,8 @@ class RONDO_API Tensor {
 };
 
 template <class T>
-Tensor Tensor::of(Shape shape, std::span<const T> values) {
-  Tensor t = empty(std::move(shape), dtype_of<T>);
+Tensor Tensor::of(const Shape& shape, std::span<const T> values) {
+  Tensor t = empty(shape, dtype_of<T>);
   if (static_cast<size_t>(t.count_) != values.size())
     throw Error(Code::kInvalidArgument,
                 "Tensor::of: the shape and the number of values differ");
