@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import resource
 import socket
 import struct
 import time
@@ -70,6 +71,28 @@ def test_the_job_goes_on(job, transport):
         rank.go()
     job.expect_done()
     for s in filter(None, kept):
+        s.close()
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_more_connections_than_descriptors(job, transport):
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < 4096:
+        pytest.skip("this test itself needs 4096 descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    job.start(
+        2,
+        *["say:ready", "await", "exchange:f32:1000", "allreduce:f32:1000", "split:0"],
+        wrap=["prlimit", "--nofile=512"],
+        env={"RONDO_TRANSPORT": transport},
+    )
+    job.wait_said("ready")
+    places = [listening(rank.pid)[0] for rank in job.ranks]
+    kept = [visit(place, b"", "stay") for place in places for _ in range(700)]
+    for rank in job.ranks:
+        rank.go()
+    job.expect_done()
+    for s in kept:
         s.close()
 
 

@@ -16,8 +16,9 @@ namespace rondo {
 namespace {
 
 constexpr double kHandshakeSeconds = 10;
-// A stranger that holds connections open must not exhaust the descriptors.
-constexpr size_t kMaxPendingHandshakes = 1024;
+// A stranger that holds connections open must not exhaust the descriptors, of
+// which a process has 1024 by default, nor keep others out.
+constexpr size_t kMaxPendingHandshakes = 128;
 
 // What a control link or a data stream is for: the handshake's subject.
 struct LinkSubject {
@@ -395,7 +396,8 @@ void Endpoint::accept_on(int listener, std::vector<ServerHandshake>& pending) {
   for (;;) {
     Fd fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) return;
-    if (pending.size() >= kMaxPendingHandshakes) continue;
+    // A rank's handshake takes a moment: the oldest is the likeliest stranger.
+    if (pending.size() >= kMaxPendingHandshakes) pending.erase(pending.begin());
     set_stream_options(fd.get());
     pending.emplace_back(
         std::move(fd), token_, seconds(kHandshakeSeconds),
