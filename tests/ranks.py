@@ -131,6 +131,8 @@ class Job:
             "RONDO_STORE": store or f"file://{self.folder}/store",
             "RONDO_CONNECT_TIMEOUT": 20,
             "RONDO_TIMEOUT": 20,
+            # Nothing leaves this machine; in a namespace the test's own choice.
+            "RONDO_INTERFACE": "" if wrap else "lo",
             **(env or {}),
         }
         with open(out, "wb") as file:

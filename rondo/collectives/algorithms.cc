@@ -54,7 +54,7 @@ double tree_cost(const Topology& t, const Costs& c, double bytes) {
 // steps.
 constexpr int64_t kWholeVectors = 1024;
 
-// Its steps are not pipelined, so it pays some of the latency in bytes too.
+// Its steps are not pipelined, so long vectors cost it a little more.
 double butterfly_cost(const Topology& t, const Costs& c, double bytes) {
   const Wire w = wire(t, c);
   const bool power = std::has_single_bit(static_cast<unsigned>(t.n));
@@ -62,10 +62,10 @@ double butterfly_cost(const Topology& t, const Costs& c, double bytes) {
   const double steps = log2_up(t.n);
   const double halving =
       2 * steps * w.message +
-      (t.n - 1) * bytes / t.n * (2.4 * w.byte + c.reduce_byte);
+      (t.n - 1) * bytes / t.n * (2.02 * w.byte + c.reduce_byte);
   const double whole = steps * (w.message + bytes * (w.byte + c.reduce_byte));
   return fold + (bytes <= 4 * kWholeVectors ? whole : halving) +
-         (t.crowding - 1) * steps * w.message;
+         (t.crowding - 1) * steps * w.message / 2;
 }
 
 double ring_cost(const Topology& t, const Costs& c, double bytes) {

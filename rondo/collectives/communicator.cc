@@ -322,8 +322,8 @@ void Work::cancel() {
 
 // ---- Communicator -----------------------------------------------------------
 
-int Communicator::rank() const { return impl_->group().rank(); }
-int Communicator::size() const { return impl_->group().size(); }
+int Communicator::rank() const { return valid() ? impl_->group().rank() : -1; }
+int Communicator::size() const { return valid() ? impl_->group().size() : 0; }
 const std::string& Communicator::name() const { return impl_->group().name(); }
 
 std::string_view Communicator::transport_to(int peer) const {

@@ -101,7 +101,7 @@ struct RONDO_API CommunicatorOptions {
   std::string interface = {};      // see InterfaceFilter
   std::string port_range = {};     // "5000-5100"
   std::string token = {};          // the job's secret
-  int tcp_streams = 0;             // sockets per peer; 0: default
+  int tcp_streams = 0;             // sockets per peer and way; 0: default
   bool remote_memory = true;       // process_vm_readv/writev where permitted
   std::string tuning_file = {};    // what `rondo tune` wrote; rank 0's counts
   std::string name = "world";      // for messages
@@ -172,6 +172,7 @@ class RONDO_API Communicator {
                                       CommunicatorOptions options = {});
 
   Communicator() = default;
+  // -1 and 0 of an empty communicator.
   int rank() const;
   int size() const;
   const std::string& name() const;

@@ -55,6 +55,8 @@ TEST(Communicator, WrongArgumentsAreExplained) {
   EXPECT_THAT(comm.allreduce(View(two.data(), -1, DType::kF32)).message(),
               HasSubstr("negative count"));
   EXPECT_THAT(Communicator().barrier().message(), HasSubstr("is empty"));
+  EXPECT_EQ(Communicator().rank(), -1);
+  EXPECT_EQ(Communicator().size(), 0);
   EXPECT_EQ(Communicator().barrier_async().wait().code(),
             Code::kInvalidArgument);
   // None of this broke the communicator.

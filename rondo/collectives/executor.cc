@@ -9,6 +9,8 @@ namespace rondo {
 namespace {
 
 constexpr uint32_t kMagic = 0x4f444e52;  // "RNDO"
+// Messages of at most this many bytes go over a channel's stream 0.
+constexpr size_t kShortBytes = 16 << 10;
 // What a pass over the cursors costs, as Waiter::spin counts it.
 constexpr int kPassCost = 20;
 
@@ -95,7 +97,7 @@ size_t Executor::queue_of(int peer, bool sends) {
     cursor.sends = sends;
     cursor.queue = queue_count_;
     cursor.position = 0;
-    cursor.block = stream;
+    cursor.block = 0;
     cursor.header = cursor.done = cursor.reduced = 0;
   }
   return queue_count_++;
@@ -130,9 +132,33 @@ void Executor::prepare(const Plan& plan, const Call& call) {
       local_actions_.push_back(i);
   }
   block_done_.assign(blocks, 0);
+  for (size_t c = 0; c < cursor_count_; ++c)
+    cursors_[c].block =
+        first_block_on(cursors_[c], queues_[cursors_[c].queue].actions[0]);
   limit_ = 0;
   left_before_limit_ = 0;
   open_joins();
+}
+
+int64_t Executor::first_block_on(const Cursor& cursor, int index) const {
+  const int streams = group_.channel(cursor.peer).streams();
+  if (streams == 1) return 0;
+  const bool brief =
+      static_cast<size_t>(count_of(index)) * element_ <= kShortBytes;
+  if (brief) return cursor.stream == 0 ? 0 : blocks_of(index);
+  return cursor.stream == 0 ? blocks_of(index) : cursor.stream - 1;
+}
+
+int64_t Executor::stride(const Cursor& cursor) const {
+  return std::max(1, group_.channel(cursor.peer).streams() - 1);
+}
+
+void Executor::next_message(Cursor& cursor) {
+  ++cursor.position;
+  cursor.header = cursor.done = cursor.reduced = 0;
+  const auto& actions = queues_[cursor.queue].actions;
+  if (cursor.position < actions.size())
+    cursor.block = first_block_on(cursor, actions[cursor.position]);
 }
 
 int Executor::current(const Cursor& cursor) const {
@@ -205,7 +231,6 @@ Status Executor::run_local(bool& moved) {
 }
 
 Status Executor::advance(Cursor& cursor, bool& moved) {
-  const int streams = group_.channel(cursor.peer).streams();
   for (;;) {
     const int index = current(cursor);
     if (index < 0) return {};
@@ -219,7 +244,7 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
       moved = true;
       if (cursor.done < block_size(index, cursor.block)) continue;
       finish_block(index, cursor.block);
-      cursor.block += streams;
+      cursor.block += stride(cursor);
       cursor.done = cursor.reduced = 0;
       if (cursor.block < blocks_of(index)) continue;
       Channel& channel = group_.channel(cursor.peer);
@@ -228,9 +253,7 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
       else
         channel.end_recv(cursor.stream);
     }
-    ++cursor.position;
-    cursor.block = cursor.stream;
-    cursor.header = cursor.done = cursor.reduced = 0;
+    next_message(cursor);
   }
 }
 

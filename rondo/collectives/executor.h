@@ -1,8 +1,8 @@
 // Executor: runs the message actions of a plan over the group's channels.
 //
-// A message travels as a header and then its blocks. Block k of a message uses
-// stream k modulo the channel's streams, so both ends know where each block is
-// without being told. A *cursor* is the place up to which one stream of one
+// A message travels as a header and then its blocks. A short one uses stream 0 of
+// the channel; the blocks of a long one take turns on the other streams, where
+// there are any. So both ends know where each block is without being told. A *cursor* is the place up to which one stream of one
 // peer in one direction has come: it walks the messages of the plan in order,
 // and within a message the blocks of its stream. The executor moves every
 // cursor as far as it goes, again and again, until all actions are finished; in
@@ -79,6 +79,11 @@ class Executor {
   bool ready(int index, int64_t block) const;
   void finish_block(int index, int64_t block);
   void open_joins();
+  // The first block of a message on the cursor's stream, and how far the next one
+  // is from it; no block: blocks_of(index).
+  int64_t first_block_on(const Cursor& cursor, int index) const;
+  int64_t stride(const Cursor& cursor) const;
+  void next_message(Cursor& cursor);
   // The message a cursor is at, or -1 when it has none that may run.
   int current(const Cursor& cursor) const;
 

@@ -20,6 +20,8 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
+  // Where there are several, stream 0 is made for short messages and the others
+  // for long ones.
   virtual int streams() const = 0;
 
   // Sends of the bytes of `pieces` (at most two: header, payload) what fits

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -18,29 +19,38 @@ msghdr message_of(std::span<const iovec> pieces) {
 }  // namespace
 
 TcpChannel::TcpChannel(std::shared_ptr<Endpoint> endpoint, int peer,
-                       uint64_t group, int streams, Duration connect_timeout)
+                       uint64_t group, int long_streams,
+                       Duration connect_timeout)
     : endpoint_(std::move(endpoint)),
       peer_(peer),
       group_(group),
       connect_timeout_(connect_timeout),
-      sockets_(static_cast<size_t>(streams)) {}
+      streams_(1 + long_streams),
+      sockets_(1 + 2 * static_cast<size_t>(long_streams)) {}
 
-int TcpChannel::ready(int stream) {
-  Fd& socket = sockets_[static_cast<size_t>(stream)];
-  if (socket.valid()) return 1;
-  if (endpoint_->rank() < peer_) {
-    auto arrived = endpoint_->take_stream(peer_, group_, stream);
-    if (!arrived) return 0;
-    socket = std::move(*arrived);
-    return 1;
-  }
-  return open(stream);
+const Fd& TcpChannel::socket(int stream, bool sends) const {
+  const auto s = static_cast<size_t>(stream);
+  return sockets_[stream == 0 ? 0 : 2 * s - (sends ? 1 : 0)];
+}
+
+Fd& TcpChannel::socket(int stream, bool sends) {
+  return const_cast<Fd&>(std::as_const(*this).socket(stream, sends));
+}
+
+int TcpChannel::ready(int stream, bool sends) {
+  if (socket(stream, sends).valid()) return 1;
+  const bool opens = stream == 0 ? endpoint_->rank() > peer_ : sends;
+  if (opens) return open(stream, sends);
+  auto arrived = endpoint_->take_stream(peer_, group_, stream);
+  if (!arrived) return 0;
+  socket(stream, sends) = std::move(*arrived);
+  return 1;
 }
 
 // A peer that is stopped takes the connection and says nothing. Attempts are
 // short, so that the operation in between sees its time-out and the group's
 // failures, and grow with the time that was spent for a peer that is only slow.
-int TcpChannel::open(int stream) {
+int TcpChannel::open(int stream, bool sends) {
   constexpr Duration kFirst = std::chrono::milliseconds(250);
   constexpr Duration kLongest = std::chrono::seconds(3);
   constexpr Duration kPause = std::chrono::milliseconds(50);
@@ -51,7 +61,7 @@ int TcpChannel::open(int stream) {
   auto opened = endpoint_->open_stream(
       peer_, group_, stream, Deadline(std::clamp(spent / 8, kFirst, kLongest)));
   if (opened.ok()) {
-    sockets_[static_cast<size_t>(stream)] = std::move(*opened);
+    socket(stream, sends) = std::move(*opened);
     opening_since_.reset();
     return 1;
   }
@@ -63,8 +73,8 @@ int TcpChannel::open(int stream) {
 }
 
 ssize_t TcpChannel::send(int stream, std::span<const iovec> pieces) {
-  if (const int state = ready(stream); state <= 0) return state;
-  const Fd& fd = sockets_[static_cast<size_t>(stream)];
+  if (const int state = ready(stream, true); state <= 0) return state;
+  const Fd& fd = socket(stream, true);
   const msghdr message = message_of(pieces);
   const ssize_t n = sendmsg(fd.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n >= 0) return n;
@@ -75,8 +85,8 @@ ssize_t TcpChannel::send(int stream, std::span<const iovec> pieces) {
 }
 
 ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
-  if (const int state = ready(stream); state <= 0) return state;
-  const Fd& fd = sockets_[static_cast<size_t>(stream)];
+  if (const int state = ready(stream, false); state <= 0) return state;
+  const Fd& fd = socket(stream, false);
   msghdr message = message_of(pieces);
   const ssize_t n = recvmsg(fd.get(), &message, MSG_DONTWAIT);
   if (n > 0) return n;
@@ -89,20 +99,20 @@ ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
 }
 
 bool TcpChannel::poll_for_send(int stream, std::vector<pollfd>& fds) const {
-  const Fd& fd = sockets_[static_cast<size_t>(stream)];
+  const Fd& fd = socket(stream, true);
   if (fd.valid()) fds.push_back({fd.get(), POLLOUT, 0});
   return true;
 }
 
 bool TcpChannel::poll_for_recv(int stream, std::vector<pollfd>& fds) const {
   // Until the stream has arrived the endpoint's thread wakes the waiter.
-  const Fd& fd = sockets_[static_cast<size_t>(stream)];
+  const Fd& fd = socket(stream, false);
   if (fd.valid()) fds.push_back({fd.get(), POLLIN, 0});
   return true;
 }
 
-bool TcpChannel::reports_close(int stream, bool /*sends*/) const {
-  return sockets_[static_cast<size_t>(stream)].valid();
+bool TcpChannel::reports_close(int stream, bool sends) const {
+  return socket(stream, sends).valid();
 }
 
 }  // namespace rondo
