@@ -90,7 +90,7 @@ std::string_view hierarchical_obstacle(const Topology& t) {
 
 double hierarchical_cost(const Topology& t, const Costs& c, double bytes) {
   const double slice = bytes / t.smallest_host;
-  return 3 * c.direct + t.largest_host * bytes * c.direct_byte +
+  return 3 * c.direct + t.largest_host * bytes * c.direct_byte / 2 +
          2 * (t.hosts - 1) * c.message +
          2.0 * (t.hosts - 1) / t.hosts * slice * t.smallest_host * c.byte;
 }
