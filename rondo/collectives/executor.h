@@ -1,12 +1,13 @@
 // Executor: runs the message actions of a plan over the group's channels.
 //
-// A message travels as a header and then its blocks. A short one uses stream 0 of
-// the channel; the blocks of a long one take turns on the other streams, where
-// there are any. So both ends know where each block is without being told. A *cursor* is the place up to which one stream of one
-// peer in one direction has come: it walks the messages of the plan in order,
-// and within a message the blocks of its stream. The executor moves every
-// cursor as far as it goes, again and again, until all actions are finished; in
-// between it waits for whichever cursor can go on first.
+// A message travels as a header and then its blocks. A short one uses stream 0
+// of the channel; the blocks of a long one take turns on the other streams,
+// where there are any. So both ends know where each block is without being
+// told. A *cursor* is the place up to which one stream of one peer in one
+// direction has come: it walks the messages of the plan in order, and within a
+// message the blocks of its stream. The executor moves every cursor as far as
+// it goes, again and again, until all actions are finished; in between it waits
+// for whichever cursor can go on first.
 //
 // Used by one operation at a time; keeps its memory between operations.
 #pragma once
@@ -79,8 +80,8 @@ class Executor {
   bool ready(int index, int64_t block) const;
   void finish_block(int index, int64_t block);
   void open_joins();
-  // The first block of a message on the cursor's stream, and how far the next one
-  // is from it; no block: blocks_of(index).
+  // The first block of a message on the cursor's stream, and how far the next
+  // one is from it; no block: blocks_of(index).
   int64_t first_block_on(const Cursor& cursor, int index) const;
   int64_t stride(const Cursor& cursor) const;
   void next_message(Cursor& cursor);

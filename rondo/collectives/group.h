@@ -29,7 +29,7 @@ struct GroupOptions {
   std::string name = "world";
   std::string transport = "auto";
   Duration connect_timeout = seconds(120);
-  int tcp_streams = 1;
+  int tcp_streams = 0;  // for long messages; 0: by the kind of connection
   bool remote_memory = true;
 };
 
@@ -146,6 +146,7 @@ class Group final : public GroupHandler {
   void derive_hosts(const std::vector<std::string>& rows);
   Status check_transport() const;
   void keep_local(Attached attached);
+  int long_streams(int member) const;
   void make_channels();
   void keep(Status why);
   void wake();

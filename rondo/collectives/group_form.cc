@@ -218,6 +218,14 @@ void Group::keep_local(Attached attached) {
   may_spin_ = kernels[endpoint_->card().boot].crowding() <= 1;
 }
 
+// Over a network a second socket evens out what one loses to acknowledgements
+// (98 % of a 1 Gbit/s link instead of 97); over loopback it only spoils the
+// caches.
+int Group::long_streams(int member) const {
+  if (options_.tcp_streams > 0) return options_.tcp_streams;
+  return endpoint_->by_loopback(member) ? 1 : 2;
+}
+
 void Group::make_channels() {
   channels_.resize(members_.size());
   for (int peer = 0; peer < size(); ++peer) {
@@ -236,7 +244,8 @@ void Group::make_channels() {
       case Link::kTcp:
         channel = std::make_unique<TcpChannel>(
             endpoint_, members_[static_cast<size_t>(peer)], id_,
-            options_.tcp_streams, options_.connect_timeout);
+            long_streams(members_[static_cast<size_t>(peer)]),
+            options_.connect_timeout);
         break;
     }
   }

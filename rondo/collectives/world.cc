@@ -14,7 +14,6 @@
 namespace rondo {
 namespace {
 
-constexpr int kDefaultTcpStreams = 1;
 constexpr int kMaxTcpStreams = 16;
 
 // Mixes two numbers into one that differs from both (splitmix64's finaliser).
@@ -45,8 +44,7 @@ GroupOptions group_options(const CommunicatorOptions& options) {
   return {.name = options.name,
           .transport = options.transport,
           .connect_timeout = seconds(options.connect_timeout),
-          .tcp_streams = options.tcp_streams == 0 ? kDefaultTcpStreams
-                                                  : options.tcp_streams,
+          .tcp_streams = options.tcp_streams,
           .remote_memory = options.remote_memory};
 }
 

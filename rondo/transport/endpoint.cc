@@ -263,6 +263,16 @@ void Endpoint::tell(int peer, const ControlFrame& frame) {
   if (auto link = link_to(peer)) (void)link->send(frame).ok();
 }
 
+bool Endpoint::by_loopback(int peer) const {
+  const auto link = link_to(peer);
+  if (link == nullptr) return false;
+  const auto mine = local_address(link->fd());
+  const auto theirs = peer_address(link->fd());
+  return mine.ok() && theirs.ok() &&
+         (theirs->is_loopback() ||
+          mine->host_string() == theirs->host_string());
+}
+
 Status Endpoint::lost(int peer) const {
   std::lock_guard lock(mutex_);
   auto it = peers_.find(peer);

@@ -96,6 +96,9 @@ class Endpoint {
                          Deadline deadline);
   // The stream that `peer` opened, once it has arrived.
   std::optional<Fd> take_stream(int peer, uint64_t group, int index);
+  // Whether the connection to `peer` stays within this machine's network stack.
+  // Both ends say the same.
+  bool by_loopback(int peer) const;
   // Why `peer` is gone, or ok.
   Status lost(int peer) const;
   bool left(int peer) const;

@@ -1,10 +1,10 @@
 // TcpChannel: a channel over several sockets.
 //
-// Stream 0 is one socket used both ways: acknowledgements ride on data, which is
-// worth a quarter of the time of a small exchange. The higher rank of the two
-// opens it when it first needs it. Each further stream has a socket each way, so
-// that sending and receiving much at once do not wait for one socket's lock; the
-// sender opens it. The other side finds a socket at its endpoint.
+// Stream 0 is one socket used both ways: acknowledgements ride on data, which
+// is worth a quarter of the time of a small exchange. The higher rank of the
+// two opens it when it first needs it. Each further stream has a socket each
+// way, so that sending and receiving much at once do not wait for one socket's
+// lock; the sender opens it. The other side finds a socket at its endpoint.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class TcpChannel final : public Channel {
   uint64_t group_;
   Duration connect_timeout_;
   int streams_;
-  std::vector<Fd> sockets_;  // see socket()
+  std::vector<Fd> sockets_;                         // see socket()
   std::optional<Clock::time_point> opening_since_;  // the first attempt
   Clock::time_point next_attempt_;
   Status failure_;
