@@ -587,6 +587,16 @@ sys.exit(7 if os.environ["RONDO_RANK"] == "1" else 0)
     )
 
 
+def test_ssh_ranks_reduce_together(ssh_command):
+    hello = pathlib.Path(RONDO).parent / "examples" / "hello"
+    done = run(
+        *("--hosts", f"localhost:2,{HOST}:2", "--ssh-command", ssh_command),
+        *("--interface", "lo", "--", hello),
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"6 6 6 6" in done.stdout
+
+
 def test_ssh_token_is_on_no_command_line(ssh_command):
     script = """
 import glob, os

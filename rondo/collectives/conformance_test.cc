@@ -213,6 +213,40 @@ TEST_P(Conformance, AllreduceManySegments) {
   });
 }
 
+TEST_P(Conformance, ReduceAndReduceScatterEveryTypeAndOperator) {
+  spawn_ranks(transport(), n(), [&](Communicator& comm) {
+    for (DType dtype : kAllTypes)
+      for (ReduceOp op : kAllOps) {
+        if (!check_reduce(op, dtype).ok()) continue;
+        for (int64_t count : {0, 1, n(), n() + 1, 40}) {
+          const int64_t all = count * comm.size();
+          Buffers in(count % 2 == 0, all, dtype);
+          Buffers out(count % 2 == 0, all, dtype);
+          for (int64_t i = 0; i < all; ++i)
+            store(dtype, in.view.data, i, input(dtype, comm.rank(), i));
+          auto check = [&](const char* what, int64_t elements, int64_t offset) {
+            for (int64_t i = 0; i < elements; ++i) {
+              const double want =
+                  wrapped(dtype, expected(dtype, op, comm.size(), offset + i));
+              ASSERT_NEAR(load(dtype, out.view.data, i), want,
+                          tolerance(dtype, op, want))
+                  << what << " " << name_of(dtype) << " " << name_of(op)
+                  << " element " << i << " of " << elements;
+            }
+          };
+          const int root = static_cast<int>(count % comm.size());
+          comm.reduce(in.view, out.view, {.op = op, .root = root}).value();
+          if (comm.rank() == root) check("reduce", all, 0);
+          comm.reduce_scatter(in.view, View(out.view.data, count, dtype),
+                              {.op = op})
+              .value();
+          check("reduce_scatter", count, comm.rank() * count);
+        }
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  });
+}
+
 // What is exchanged below: element i of rank r's block for rank d.
 int32_t mark(int r, int d, int64_t i) {
   return static_cast<int32_t>(r * 1'000'000 + d * 10'000 + i % 9973);
