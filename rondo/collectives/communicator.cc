@@ -77,6 +77,13 @@ class Checked {
                  name_of(call_.operation)));
     if (call_.op != ReduceOp::kUser) fail(check_reduce(call_.op, call_.dtype));
   }
+  void counts(std::string_view what, std::span<const int64_t> counts) {
+    same(what, static_cast<int64_t>(counts.size()), n());
+    for (int64_t count : counts)
+      if (count < 0)
+        fail(error(Code::kInvalidArgument, "{}: {} has a negative entry, {}",
+                   name_of(call_.operation), what, count));
+  }
   void count(int64_t count) { call_.tag.count = count; }
   void same(std::string_view what, int64_t have, int64_t want) {
     fail(check_count(call_.operation, what, have, want));
@@ -174,7 +181,7 @@ Checked make_allgatherv(CommunicatorImpl* impl, ConstView in, View out,
                         const CallOptions& options) {
   Checked checked(impl, Operation::kAllgatherv, options);
   checked.buffers(in, out);
-  checked.same("counts", static_cast<int64_t>(counts.size()), checked.n());
+  checked.counts("counts", counts);
   if (checked.ok()) {
     checked.same("input", in.count,
                  counts[static_cast<size_t>(checked.rank())]);
@@ -245,10 +252,8 @@ Checked make_all_to_allv(CommunicatorImpl* impl, ConstView in,
                          const CallOptions& options) {
   Checked checked(impl, Operation::kAllToAllv, options);
   checked.buffers(in, out);
-  checked.same("send_counts", static_cast<int64_t>(send_counts.size()),
-               checked.n());
-  checked.same("recv_counts", static_cast<int64_t>(recv_counts.size()),
-               checked.n());
+  checked.counts("send_counts", send_counts);
+  checked.counts("recv_counts", recv_counts);
   checked.same("input", in.count, sum(send_counts));
   checked.same("output", out.count, sum(recv_counts));
   if (in.data == out.data && in.count > 0)

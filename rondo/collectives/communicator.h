@@ -13,9 +13,9 @@
 // every later call returns it.
 //
 // Copies of a Communicator are the same communicator; it closes when the last
-// copy and the last Work are gone. Any thread may call, but which call comes
-// first must not differ between ranks, so several threads need an order of
-// their own.
+// copy is gone and its operations are over. Any thread may call, but which call
+// comes first must not differ between ranks, so several threads need an order
+// of their own.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,38 @@ Topology topology_of(const Group& group) {
   return topology;
 }
 
+// Tensors of a grouped call that together have at most so many bytes travel as
+// one vector.
+constexpr size_t kFuseBytes = 4 << 20;
+
+// [begin, end) of the views that each operation of a grouped call reduces; the
+// same on all ranks.
+std::vector<std::pair<size_t, size_t>> parts_of_group(const Call& call) {
+  std::vector<std::pair<size_t, size_t>> parts;
+  for (size_t begin = 0; begin < call.views.size();) {
+    size_t end = begin;
+    int64_t total = 0;
+    while (end < call.views.size() &&
+           (end == begin || static_cast<size_t>(total + call.views[end].count) *
+                                    call.element() <=
+                                kFuseBytes))
+      total += call.views[end++].count;
+    parts.emplace_back(begin, end);
+    begin = end;
+  }
+  return parts;
+}
+
+// Copies the views' elements into one buffer, or back.
+void copy_views(std::span<const View> views, char* fused, bool in) {
+  for (const View& view : views) {
+    const size_t bytes = static_cast<size_t>(view.count) * size_of(view.dtype);
+    if (bytes > 0)
+      std::memcpy(in ? fused : view.data, in ? view.data : fused, bytes);
+    fused += bytes;
+  }
+}
+
 }  // namespace
 
 void OpState::finish(Status result) {
@@ -80,7 +112,7 @@ CommunicatorImpl::~CommunicatorImpl() {
 
 // ---- Order ------------------------------------------------------------------
 
-Status CommunicatorImpl::stamp(Call& call, const CallOptions& options) {
+void CommunicatorImpl::stamp(Call& call, const CallOptions& options) {
   const Duration standard = seconds(options_.timeout);
   call.timeout =
       options.timeout > Duration::zero() ? options.timeout : standard;
@@ -94,15 +126,16 @@ Status CommunicatorImpl::stamp(Call& call, const CallOptions& options) {
     const auto bytes = call.in_count * static_cast<int64_t>(call.element());
     call.tag.algorithm = static_cast<uint8_t>(algorithm_for(bytes).id);
   }
-  if (call.operation != Operation::kMessage)
-    call.tag.sequence = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
-  return {};
+  if (call.operation == Operation::kMessage) return;
+  const uint64_t numbers = call.views.empty() ? 1 : parts_of_group(call).size();
+  call.tag.sequence =
+      sequence_.fetch_add(numbers, std::memory_order_relaxed) + 1;
 }
 
 Status CommunicatorImpl::run(Call& call, const CallOptions& options) {
   if (pending_.load(std::memory_order_acquire) == 0 && run_mutex_.try_lock()) {
     std::lock_guard lock(run_mutex_, std::adopt_lock);
-    RONDO_RETURN_IF_ERROR(stamp(call, options));
+    stamp(call, options);
     return execute(call);
   }
   return start(std::move(call), options).wait();
@@ -117,8 +150,7 @@ Work CommunicatorImpl::start(Call call, const CallOptions& options) {
                  [this] { thread_ = std::thread(serve, queue_); });
   pending_.fetch_add(1, std::memory_order_acq_rel);
   std::lock_guard lock(queue_->mutex);
-  if (Status status = stamp(op->call, options); !status.ok())
-    op->finish(std::move(status));
+  stamp(op->call, options);
   queue_->ops.push_back(op);
   queue_->changed.notify_one();
   return Work(op);
@@ -142,6 +174,9 @@ void CommunicatorImpl::serve(std::shared_ptr<Queue> queue) {
       status = impl->execute(op->call);
     }
     impl->pending_.fetch_sub(1, std::memory_order_acq_rel);
+    // If this was the last reference the communicator closes here, before the
+    // waiter can end the process.
+    impl.reset();
     op->finish(std::move(status));
   }
 }
@@ -379,52 +414,34 @@ Plan CommunicatorImpl::message_plan(const Call& call) const {
   }
 }
 
-// Several tensors as one operation: small ones travel together in one buffer,
-// which lies in the heap so that peers reduce it in place.
+// Several tensors as one call: neighbours that fit together travel as one
+// vector, in a buffer of the heap so that peers reduce it in place. Each vector
+// is an operation of its own, with its own number.
 Status CommunicatorImpl::grouped(const Call& call) {
-  constexpr size_t kFuseBytes = 4 << 20;
   const size_t element = call.element();
   Call one = call;
   one.views.clear();
-  auto reduce = [&](void* data, int64_t count) {
-    one.in = one.out = data;
-    one.in_count = one.out_count = count;
-    const auto bytes = count * static_cast<int64_t>(element);
+  Tensor fused;
+  for (const auto& [begin, end] : parts_of_group(call)) {
+    const std::span<const View> views(&call.views[begin], end - begin);
+    one.in = one.out = views[0].data;
+    one.in_count = 0;
+    for (const View& view : views) one.in_count += view.count;
+    one.out_count = one.tag.count = one.in_count;
+    const auto bytes = one.in_count * static_cast<int64_t>(element);
     if (call.tag.algorithm == 0)
       one.tag.algorithm = static_cast<uint8_t>(algorithm_for(bytes).id);
-    one.tag.count = count;
+    if (views.size() > 1) {
+      if (fused.count() == 0)
+        fused = Tensor::empty({static_cast<int64_t>(kFuseBytes)}, DType::kU8);
+      one.in = one.out = fused.data();
+      copy_views(views, static_cast<char*>(fused.data()), true);
+    }
     group_->enter(one.tag);
-    return dispatch(one);
-  };
-  Tensor fused;
-  for (size_t i = 0; i < call.views.size();) {
-    size_t end = i;
-    int64_t total = 0;
-    while (end < call.views.size() &&
-           static_cast<size_t>(total + call.views[end].count) * element <=
-               kFuseBytes)
-      total += call.views[end++].count;
-    if (end - i <= 1) {
-      RONDO_RETURN_IF_ERROR(reduce(call.views[i].data, call.views[i].count));
-      ++i;
-      continue;
-    }
-    if (fused.bytes() < kFuseBytes)
-      fused = Tensor::empty({static_cast<int64_t>(kFuseBytes)}, DType::kU8);
-    char* at = static_cast<char*>(fused.data());
-    for (size_t k = i; k < end; ++k) {
-      const size_t bytes = static_cast<size_t>(call.views[k].count) * element;
-      if (bytes > 0) std::memcpy(at, call.views[k].data, bytes);
-      at += bytes;
-    }
-    RONDO_RETURN_IF_ERROR(reduce(fused.data(), total));
-    at = static_cast<char*>(fused.data());
-    for (size_t k = i; k < end; ++k) {
-      const size_t bytes = static_cast<size_t>(call.views[k].count) * element;
-      if (bytes > 0) std::memcpy(call.views[k].data, at, bytes);
-      at += bytes;
-    }
-    i = end;
+    RONDO_RETURN_IF_ERROR(dispatch(one));
+    if (views.size() > 1)
+      copy_views(views, static_cast<char*>(fused.data()), false);
+    ++one.tag.sequence;
   }
   return {};
 }

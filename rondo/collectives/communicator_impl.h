@@ -57,6 +57,10 @@ class CommunicatorImpl : public std::enable_shared_from_this<CommunicatorImpl> {
   Status run(Call& call, const CallOptions& options);
   Work start(Call call, const CallOptions& options);
   Result<Communicator> split(int color, int key);
+  // What the whole job was told to use may not fit a part of it.
+  void drop_impossible_algorithm() {
+    if (!named_algorithm("").ok()) options_.algorithm = "auto";
+  }
   // Keeps the store alive: rank 0 may be serving it.
   void hold(std::shared_ptr<Store> store) { store_ = std::move(store); }
   Traffic traffic() const;
@@ -66,7 +70,7 @@ class CommunicatorImpl : public std::enable_shared_from_this<CommunicatorImpl> {
 
  private:
   struct Queue;  // shared with its thread, which may outlive this object
-  Status stamp(Call& call, const CallOptions& options);
+  void stamp(Call& call, const CallOptions& options);
   Status execute(const Call& call);
   Status dispatch(const Call& call);
   Status alone(const Call& call);

@@ -14,6 +14,12 @@ constexpr size_t kShortBytes = 16 << 10;
 // What a pass over the cursors costs, as Waiter::spin counts it.
 constexpr int kPassCost = 20;
 
+// One thread adds, any may read.
+void add(std::atomic<uint64_t>& counter, uint64_t amount) {
+  counter.store(counter.load(std::memory_order_relaxed) + amount,
+                std::memory_order_relaxed);
+}
+
 bool is_message(ActionKind kind) {
   return kind == ActionKind::kSend || kind == ActionKind::kRecv ||
          kind == ActionKind::kRecvReduce;
@@ -299,10 +305,10 @@ Status Executor::move_send(Cursor& cursor, int index, bool& blocked) {
     const size_t h = std::min(bytes, sizeof header - cursor.header);
     cursor.header += h;
     bytes -= h;
-    if (cursor.header == sizeof header) ++traffic_.messages_sent;
+    if (cursor.header == sizeof header) add(messages_sent_, 1);
   }
   cursor.done += bytes;
-  traffic_.bytes_sent += bytes;
+  add(bytes_sent_, bytes);
   // A header without its payload is not the end of an empty block.
   blocked = first && cursor.header < sizeof header;
   return {};
@@ -352,7 +358,7 @@ Status Executor::move_recv(Cursor& cursor, int index, bool& blocked) {
     RONDO_RETURN_IF_ERROR(check_header(cursor, index));
   }
   cursor.done += bytes;
-  traffic_.bytes_received += bytes;
+  add(bytes_received_, bytes);
   if (reduces && cursor.done > cursor.reduced) {
     const size_t whole = cursor.done / element_ * element_;
     combine(*call_, place(a.dst, cursor.block) + cursor.reduced,
@@ -379,7 +385,7 @@ Status Executor::reduce_from_memory(Cursor& cursor, char* dst, size_t left,
           static_cast<int64_t>(bytes / element_));
   channel.consume(cursor.stream, bytes);
   cursor.done += bytes;
-  traffic_.bytes_received += bytes;
+  add(bytes_received_, bytes);
   return {};
 }
 
@@ -417,10 +423,12 @@ Status Executor::sleep(Waiter& waiter) {
                                : channel.poll_for_recv(cursor.stream, fds_);
     memory = memory || !in_kernel;
     waiting_on_.push_back(cursor.peer);
-    // A socket tells of its own end, behind the last byte; for the others the
-    // peer's goodbye is the end, and comes behind the last byte too.
+    // A socket tells of its own end, behind the last byte. In memory the peer's
+    // goodbye comes behind the last byte too. A socket that has not arrived yet
+    // may have been overtaken by the goodbye, so it has a moment.
     if (group_.left(cursor.peer) &&
-        !channel.reports_close(cursor.stream, cursor.sends))
+        !channel.reports_close(cursor.stream, cursor.sends) &&
+        (!in_kernel || waiter.stalled() > seconds(0.5)))
       gone = cursor.peer;
   }
   RONDO_RETURN_IF_ERROR(waiter.check(waiting_on_));

@@ -14,6 +14,7 @@
 
 #include <poll.h>
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -29,7 +30,12 @@ class Executor {
   Executor(Group& group, size_t block_bytes);
 
   Status run(const Plan& plan, const Call& call, Waiter& waiter);
-  const Traffic& traffic() const { return traffic_; }
+  // From any thread.
+  Traffic traffic() const {
+    return {bytes_sent_.load(std::memory_order_relaxed),
+            bytes_received_.load(std::memory_order_relaxed),
+            messages_sent_.load(std::memory_order_relaxed)};
+  }
 
  private:
   // What opens every message. Its size keeps payloads aligned in the rings.
@@ -114,7 +120,9 @@ class Executor {
   int64_t left_before_limit_ = 0;     // unfinished actions among them
   std::vector<pollfd> fds_;
   std::vector<int> waiting_on_;
-  Traffic traffic_;
+  std::atomic<uint64_t> bytes_sent_{0};
+  std::atomic<uint64_t> bytes_received_{0};
+  std::atomic<uint64_t> messages_sent_{0};
 };
 
 }  // namespace rondo

@@ -142,6 +142,7 @@ class Group final : public GroupHandler {
 
   Group() = default;
   struct Attached;
+  Endpoint::GiveUp unless_left() const;
   Result<Attached> attach_boards(Deadline deadline);
   void derive_hosts(const std::vector<std::string>& rows);
   Status check_transport() const;

@@ -66,9 +66,10 @@ Result<std::shared_ptr<Group>> Group::form(
   group->endpoint_ = endpoint;
   endpoint->attach(id, group.get());
   RONDO_ASSIGN_OR_RETURN(auto attached, group->attach_boards(deadline));
-  RONDO_ASSIGN_OR_RETURN(auto rows,
-                         endpoint->exchange(id, kRowsRound, group->members_,
-                                            attached.row, deadline));
+  RONDO_ASSIGN_OR_RETURN(
+      auto rows,
+      endpoint->exchange(id, kRowsRound, group->members_, attached.row,
+                         deadline, group->unless_left()));
   for (const std::string& row : rows)
     if (row.size() != group->members_.size())
       return error(Code::kInternal, "a member's row has the wrong length");
@@ -86,6 +87,17 @@ Result<std::shared_ptr<Group>> Group::form(
   return group;
 }
 
+// Ends an exchange when a member has closed the group that is being formed.
+Endpoint::GiveUp Group::unless_left() const {
+  return [this](int world) -> Status {
+    const int peer = index_of(world);
+    if (peer < 0 || !left(peer)) return {};
+    return error(Code::kPeerLost,
+                 "{} could not form communicator {}\n  do: look at its log",
+                 describe(peer), name());
+  };
+}
+
 Result<Group::Attached> Group::attach_boards(Deadline deadline) {
   MemoryOffer mine;
   SharedHeap& heap = SharedHeap::process();
@@ -97,9 +109,9 @@ Result<Group::Attached> Group::attach_boards(Deadline deadline) {
   }
   std::string bytes(sizeof mine, '\0');
   std::memcpy(bytes.data(), &mine, sizeof mine);
-  RONDO_ASSIGN_OR_RETURN(
-      auto offers,
-      endpoint_->exchange(id_, kMemoryRound, members_, bytes, deadline));
+  RONDO_ASSIGN_OR_RETURN(auto offers,
+                         endpoint_->exchange(id_, kMemoryRound, members_, bytes,
+                                             deadline, unless_left()));
   Attached attached;
   attached.boards.resize(members_.size());
   attached.memories.resize(members_.size());

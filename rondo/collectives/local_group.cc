@@ -288,7 +288,7 @@ Status LocalGroup::slice_reduce(const Call& call, const Action& action) {
 // into scratch, reduced there, and written into the outputs that want them.
 Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
   const size_t element = call.element();
-  const size_t piece = kRemotePiece / static_cast<size_t>(size_);
+  const size_t piece = kRemotePiece / static_cast<size_t>(size_) / 64 * 64;
   const auto step = static_cast<int64_t>(piece / element);
   char* pieces =
       scratch(kCombineBytes + piece * static_cast<size_t>(size_ + 1)) +

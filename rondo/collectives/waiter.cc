@@ -15,6 +15,10 @@ Duration Waiter::nap() const {
   return std::min<Duration>(std::chrono::milliseconds(100), timeout_ / 4);
 }
 
+Duration Waiter::stalled() const {
+  return stalled_ ? Clock::now() - stalled_at_ : Duration::zero();
+}
+
 Status Waiter::check(std::span<const int> waiting_on) {
   if (group_.failed()) return group_.failure();
   const auto now = Clock::now();

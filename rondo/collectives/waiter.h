@@ -47,6 +47,8 @@ class Waiter {
   }
   // To be asked before each sleep: ok to go on waiting for `waiting_on`.
   Status check(std::span<const int> waiting_on);
+  // For how long nothing has moved, as of the last check.
+  Duration stalled() const;
   // How long to sleep at most before the next check.
   Duration nap() const;
 

@@ -255,6 +255,7 @@ Result<Communicator> CommunicatorImpl::split(int color, int key) {
                                      group_options(options), deadline));
   auto impl = std::make_shared<CommunicatorImpl>(std::move(group),
                                                  std::move(options), costs_);
+  impl->drop_impossible_algorithm();
   impl->hold(store_);
   return Communicator(std::move(impl));
 }

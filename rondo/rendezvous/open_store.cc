@@ -105,7 +105,7 @@ Result<StorePtr> open_tcp(const JobEnv& job, const StoreUrl& url,
                       (code == Code::kUnavailable &&
                        served.status().message().starts_with("nobody"));
   if (served.ok() || !nobody) return served;
-  return serve_and_connect(job, url, std::move(place), deadline);
+  return serve_and_connect(job, url, place, deadline);
 }
 
 Result<StorePtr> open_file(JobEnv& job, const std::string& folder,

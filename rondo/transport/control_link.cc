@@ -26,7 +26,10 @@ Status ControlLink::send(const ControlFrame& frame) {
   std::memcpy(bytes.data(), &header, sizeof header);
   bytes += frame.payload;
   std::lock_guard lock(send_mutex_);
-  return send_all(fd_.get(), bytes, Deadline(seconds(1)));
+  Status status = send_all(fd_.get(), bytes, Deadline(seconds(1)));
+  // Half a frame may be out: end the link, so that both readers see its loss.
+  if (!status.ok()) shutdown(fd_.get(), SHUT_RDWR);
+  return status;
 }
 
 Status ControlLink::receive(const std::function<void(ControlFrame)>& sink) {

@@ -131,19 +131,20 @@ Result<Fd> Endpoint::reach(int peer, Purpose purpose, const Subject& subject,
                  describe(peer));
   std::stable_partition(candidates.begin(), candidates.end(),
                         [](const SocketAddress& a) { return a.is_loopback(); });
-  {
-    // What worked before comes first.
-    std::lock_guard lock(mutex_);
-    if (auto it = peers_.find(peer); it != peers_.end() && it->second.address)
-      std::stable_partition(
-          candidates.begin(), candidates.end(),
-          [&](const SocketAddress& a) { return a == *it->second.address; });
-  }
+  // What works for the control link, whoever opened it, comes first.
+  if (const auto link = link_to(peer))
+    if (const auto known = peer_address(link->fd()); known.ok())
+      std::stable_partition(candidates.begin(), candidates.end(),
+                            [&](const SocketAddress& a) {
+                              return a.host_string() == known->host_string();
+                            });
   std::string tried;
   do {
     tried.clear();
+    auto untried = static_cast<int64_t>(candidates.size());
     for (const SocketAddress& address : candidates) {
-      const Deadline attempt(std::min(deadline.left(), seconds(3)));
+      // A silent address must leave time for the next.
+      const Deadline attempt(std::min(deadline.left() / untried--, seconds(3)));
       if (!tried.empty() && attempt.passed()) break;
       auto fd = connect_to(address, attempt);
       Status status = fd.status();
@@ -176,10 +177,8 @@ Status Endpoint::connect(int rank, std::vector<Card> cards, Deadline deadline) {
         .target = card_of(peer).nonce, .caller = card_.nonce, .rank = rank};
     RONDO_ASSIGN_OR_RETURN(
         Fd fd, reach(peer, Purpose::kControl, pack(subject), deadline));
-    auto address = peer_address(fd.get());
     {
       std::lock_guard lock(mutex_);
-      if (address.ok()) peers_[peer].address = *address;
       peers_[peer].nonce = card_of(peer).nonce;
       peers_[peer].link = std::make_shared<ControlLink>(std::move(fd));
     }
@@ -330,6 +329,7 @@ std::vector<std::optional<std::string>> Endpoint::query(
   {
     std::lock_guard lock(mutex_);
     question = next_question_++;
+    open_questions_.insert(question);
   }
   for (int peer : peers) tell(peer, {ControlType::kQuery, group, question, {}});
   const Deadline deadline(patience);
@@ -345,8 +345,9 @@ std::vector<std::optional<std::string>> Endpoint::query(
     auto it = replies_.find({question, peers[i]});
     if (it != replies_.end()) answers[i] = std::move(it->second);
   }
+  open_questions_.erase(question);
   std::erase_if(replies_, [question](const auto& entry) {
-    return entry.first.first <= question;
+    return entry.first.first == question;
   });
   return answers;
 }
@@ -378,14 +379,6 @@ void Endpoint::serve() {
 
     uint64_t rings = 0;
     [[maybe_unused]] ssize_t n = ::read(wake_.get(), &rings, sizeof rings);
-    size_t at = 1 + listeners_.size();
-    for (const auto& [peer, link] : links) {
-      if (fds[at++].revents == 0) continue;
-      Status status = link->receive([this, p = peer](ControlFrame frame) {
-        handle(p, std::move(frame));
-      });
-      if (!status.ok()) lose(peer, status);
-    }
     std::erase_if(pending, [this](ServerHandshake& handshake) {
       switch (handshake.advance()) {
         case ServerHandshake::State::kPending: return false;
@@ -397,6 +390,14 @@ void Endpoint::serve() {
       }
       return true;
     });
+    size_t at = 1 + listeners_.size();
+    for (const auto& [peer, link] : links) {
+      if (fds[at++].revents == 0) continue;
+      Status status = link->receive([this, p = peer](ControlFrame frame) {
+        handle(p, std::move(frame));
+      });
+      if (!status.ok()) lose(peer, status);
+    }
     for (size_t i = 0; i < listeners_.size(); ++i)
       if (fds[1 + i].revents != 0) accept_on(listeners_[i].get(), pending);
   }
@@ -452,7 +453,8 @@ void Endpoint::handle(int peer, ControlFrame frame) {
     }
     case ControlType::kReply: {
       std::lock_guard lock(mutex_);
-      replies_[{frame.argument, peer}] = std::move(frame.payload);
+      if (open_questions_.contains(frame.argument))
+        replies_[{frame.argument, peer}] = std::move(frame.payload);
       changed_.notify_all();
       return;
     }

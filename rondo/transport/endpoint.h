@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -91,7 +92,7 @@ class Endpoint {
                                                 std::span<const int> peers,
                                                 Duration patience);
 
-  // Opens a one-way data stream to `peer`, number `index` of `group`.
+  // Opens a data stream to `peer`, number `index` of `group`.
   Result<Fd> open_stream(int peer, uint64_t group, int index,
                          Deadline deadline);
   // The stream that `peer` opened, once it has arrived.
@@ -108,8 +109,7 @@ class Endpoint {
   using MailKey = std::tuple<uint64_t, uint64_t, int>;  // group, round, peer
   struct Peer {
     std::shared_ptr<ControlLink> link;
-    uint64_t nonce = 0;                    // who the link says it leads to
-    std::optional<SocketAddress> address;  // at which it was reached from here
+    uint64_t nonce = 0;  // who the link says it leads to
     Status lost;
     bool left = false;
   };
@@ -142,6 +142,7 @@ class Endpoint {
   std::map<MailKey, std::string> mail_;
   std::map<std::pair<uint64_t, int>, std::string> replies_;  // question, peer
   uint64_t next_question_ = 1;
+  std::set<uint64_t> open_questions_;
 
   std::mutex handlers_mutex_;  // guards handlers_, held while one is called
   std::map<uint64_t, GroupHandler*> handlers_;

@@ -22,6 +22,7 @@ using Nonce = std::array<unsigned char, 16>;
 using Mac = std::array<unsigned char, 32>;
 
 // Offsets within the three messages.
+constexpr char kConfirmation = '+';
 constexpr size_t kChallengeSize = 24, kChallengeNonce = 8;
 constexpr size_t kHelloSize = 120, kHelloNonce = 8, kHelloSubject = 24,
                  kHelloMac = 88;
@@ -188,7 +189,8 @@ Status handshake_as_client(int fd, const std::string& token, Purpose purpose,
   const auto verdict = take_int<uint32_t>(answer);
   const bool proven = same(server_mac(token, client, server, verdict, subject),
                            answer + kAnswerMac);
-  return explain(who, verdict, proven);
+  RONDO_RETURN_IF_ERROR(explain(who, verdict, proven));
+  return send_all(fd, {&kConfirmation, 1}, deadline).with_context("handshake");
 }
 
 bool may_join(const std::string& token, const SocketAddress& peer) {
@@ -196,7 +198,14 @@ bool may_join(const std::string& token, const SocketAddress& peer) {
 }
 
 struct ServerHandshake::Impl {
-  enum class Step { kSendChallenge, kReadHello, kSendAnswer, kDone, kFailed };
+  enum class Step {
+    kSendChallenge,
+    kReadHello,
+    kSendAnswer,
+    kReadConfirmation,
+    kDone,
+    kFailed
+  };
 
   Impl(Fd socket, std::string job_token, Duration time_allowed, Accept question)
       : fd(std::move(socket)),
@@ -309,10 +318,18 @@ struct ServerHandshake::Impl {
     }
     if (step == Step::kReadHello) read_hello();
     if (step == Step::kSendAnswer && move_bytes(kAnswerSize, true)) {
+      done = 0;
       if (reason.ok())
-        step = Step::kDone;
+        step = Step::kReadConfirmation;
       else
         fail(reason);
+    }
+    if (step == Step::kReadConfirmation && move_bytes(1, false)) {
+      if (buffer[0] == kConfirmation)
+        step = Step::kDone;
+      else
+        fail(error(Code::kInvalidArgument, "{} did not confirm the handshake",
+                   who));
     }
     if (step == Step::kDone) return State::kDone;
     return step == Step::kFailed ? State::kFailed : State::kPending;
@@ -350,7 +367,9 @@ ServerHandshake::State ServerHandshake::advance() { return impl_->advance(); }
 int ServerHandshake::fd() const { return impl_->fd.get(); }
 
 short ServerHandshake::events() const {
-  return impl_->step == Impl::Step::kReadHello ? POLLIN : POLLOUT;
+  const bool reads = impl_->step == Impl::Step::kReadHello ||
+                     impl_->step == Impl::Step::kReadConfirmation;
+  return reads ? POLLIN : POLLOUT;
 }
 
 const Deadline& ServerHandshake::deadline() const { return impl_->deadline; }

@@ -12,6 +12,8 @@
 //                                32 B HMAC-SHA256(token, "server" | C | S |
 //                                verdict | subject); zeros unless the client
 //                                has proven the token
+//   client -> server  "+" after a welcome: a client that has given up meanwhile
+//                     is not taken for a connection
 //
 // Without a token (empty) the HMAC key is empty, and a server accepts only
 // peers whose address is a loopback address.

@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace rondo {
 namespace {
@@ -51,11 +52,20 @@ char* PeerMemory::resolve(const BufferAddress& buffer) const {
 
 Status PeerMemory::read(const BufferAddress& from, uint64_t offset, void* to,
                         size_t bytes) const {
+  if (same_process_) {
+    std::memcpy(to, reinterpret_cast<const char*>(from.address) + offset,
+                bytes);
+    return {};
+  }
   return copy_remote(process_vm_readv, pid_, to, from.address + offset, bytes);
 }
 
 Status PeerMemory::write(const BufferAddress& to, uint64_t offset,
                          const void* from, size_t bytes) const {
+  if (same_process_) {
+    std::memcpy(reinterpret_cast<char*>(to.address) + offset, from, bytes);
+    return {};
+  }
   return copy_remote(process_vm_writev, pid_, const_cast<void*>(from),
                      to.address + offset, bytes);
 }
