@@ -28,7 +28,7 @@ enum class Algorithm : uint8_t {
 // What the costs are computed with, in seconds; `rondo tune` measures them.
 struct Costs {
   double message = 20e-6;       // one message between two ranks, by TCP
-  double overhead = 4e-6;       // a further message that is under way meanwhile
+  double overhead = 6e-6;       // a further message that is under way meanwhile
   double byte = 1 / 2.5e9;      // one byte sent and one received, by TCP
   double local_message = 3e-6;  // the same through shared memory
   double local_overhead = 0.3e-6;

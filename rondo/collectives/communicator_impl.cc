@@ -221,7 +221,7 @@ Status CommunicatorImpl::execute(const Call& call) {
   if (group_->size() == 1) return alone(call);
   group_->enter(call.tag);
   Status status = dispatch(call);
-  group_->leave(call.tag);
+  group_->leave();
   return status;
 }
 

@@ -20,11 +20,6 @@ void add(std::atomic<uint64_t>& counter, uint64_t amount) {
                 std::memory_order_relaxed);
 }
 
-bool is_message(ActionKind kind) {
-  return kind == ActionKind::kSend || kind == ActionKind::kRecv ||
-         kind == ActionKind::kRecvReduce;
-}
-
 }  // namespace
 
 Executor::Executor(Group& group, size_t block_bytes)

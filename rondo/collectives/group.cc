@@ -16,7 +16,6 @@ namespace rondo {
 // What a member answers when it is asked what it is doing.
 struct Group::Report {
   OpTag entered;
-  uint64_t completed = 0;
   uint64_t inside = 0;
   OpTag history[kRemembered];
 
@@ -106,16 +105,11 @@ void Group::enter(const OpTag& tag) {
   inside_.store(true, std::memory_order_relaxed);
 }
 
-void Group::leave(const OpTag& tag) {
-  if (tag.sequence != 0)
-    completed_.store(tag.sequence, std::memory_order_relaxed);
-  inside_.store(false, std::memory_order_relaxed);
-}
+void Group::leave() { inside_.store(false, std::memory_order_relaxed); }
 
 std::string Group::report() {
   Report report;
   report.entered = entered_.load();
-  report.completed = completed_.load(std::memory_order_relaxed);
   report.inside = inside_.load(std::memory_order_relaxed) ? 1 : 0;
   for (size_t i = 0; i < kRemembered; ++i)
     report.history[i] = history_[i].load();

@@ -102,7 +102,7 @@ class Group final : public GroupHandler {
 
   // ---- What this rank is doing -------------------------------------------
   void enter(const OpTag& tag);
-  void leave(const OpTag& tag);
+  void leave();
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Status failure() const;
@@ -178,7 +178,6 @@ class Group final : public GroupHandler {
   // endpoint's thread.
   SharedTag entered_;
   SharedTag history_[kRemembered];  // the latest collectives, by sequence
-  std::atomic<uint64_t> completed_{0};
   std::atomic<bool> inside_{false};
 
   std::unique_ptr<std::atomic<bool>[]> gone_;  // who has left, by rank

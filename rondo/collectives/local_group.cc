@@ -280,7 +280,6 @@ Status LocalGroup::slice_reduce(const Call& call, const Action& action) {
   combine_many(call, {targets_.data(), targets}, sources_, action.src.count,
                action.finishes ? group_.size() : 1, streaming,
                scratch(kCombineBytes));
-  bytes_copied_ += bytes * static_cast<size_t>(size_ - 1);
   return {};
 }
 
@@ -346,7 +345,6 @@ Status LocalGroup::pull(const Call& call, const Action& action) {
     if (from != to) std::memmove(to, from, bytes);
     return {};
   }
-  bytes_copied_ += bytes;
   if (char* from =
           all_mapped_ ? group_.memory(local).resolve(theirs) : nullptr) {
     copy_bytes(to, offset(from, action.src.offset, element), bytes,
@@ -413,7 +411,6 @@ Status LocalGroup::staged_allreduce(const Call& call, Waiter& waiter) {
       copy_bytes(out + place, stage(owner) + place,
                  static_cast<size_t>(part.count) * element, streaming);
     }
-    bytes_copied_ += static_cast<size_t>(count) * element;
   }
   return {};
 }

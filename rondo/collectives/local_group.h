@@ -57,8 +57,6 @@ class LocalGroup {
   // no permission and, unlike process_vm_readv, stay in the caches.
   Status staged_allreduce(const Call& call, Waiter& waiter);
 
-  uint64_t bytes_copied() const { return bytes_copied_; }
-
  private:
   Slot& slot(int local) const { return group_.board(local)->slots[epoch_ % 2]; }
   void publish(const Call& call, const void* payload, size_t bytes,
@@ -86,7 +84,6 @@ class LocalGroup {
   uint64_t rounds_ = 0;  // of staged operations, all of them
   bool all_mapped_ = false;
   bool all_foreign_ = false;
-  uint64_t bytes_copied_ = 0;
   std::vector<const void*> sources_;  // one per local rank
   std::vector<void*> targets_;
   std::vector<char> scratch_;

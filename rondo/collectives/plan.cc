@@ -8,11 +8,6 @@
 namespace rondo {
 namespace {
 
-bool is_message(ActionKind kind) {
-  return kind == ActionKind::kSend || kind == ActionKind::kRecv ||
-         kind == ActionKind::kRecvReduce;
-}
-
 std::string_view name_of(Buffer buffer) {
   switch (buffer) {
     case Buffer::kInput: return "input";
@@ -139,6 +134,11 @@ std::string Plan::to_string() const {
     text += '\n';
   }
   return text;
+}
+
+bool is_message(ActionKind kind) {
+  return kind == ActionKind::kSend || kind == ActionKind::kRecv ||
+         kind == ActionKind::kRecvReduce;
 }
 
 Part part_of(int64_t count, int parts, int i) {

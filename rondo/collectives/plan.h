@@ -109,5 +109,7 @@ struct Part {
 Part part_of(int64_t count, int parts, int i);
 
 std::string_view name_of(ActionKind kind);
+// kSend, kRecv, kRecvReduce.
+bool is_message(ActionKind kind);
 
 }  // namespace rondo

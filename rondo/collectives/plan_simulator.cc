@@ -14,9 +14,6 @@ namespace {
 bool is_recv(ActionKind kind) {
   return kind == ActionKind::kRecv || kind == ActionKind::kRecvReduce;
 }
-bool is_message(ActionKind kind) {
-  return kind == ActionKind::kSend || is_recv(kind);
-}
 bool has_src(ActionKind kind) {
   return kind == ActionKind::kSend || kind == ActionKind::kCopy ||
          kind == ActionKind::kReduce || kind == ActionKind::kSliceReduce ||
