@@ -13,6 +13,9 @@ constexpr uint32_t kMagic = 0x4f444e52;  // "RNDO"
 constexpr size_t kShortBytes = 16 << 10;
 // What a pass over the cursors costs, as Waiter::spin counts it.
 constexpr int kPassCost = 20;
+// What a cursor sends before the others have their turn. Without a limit a rank
+// fills the socket before it reads, and nothing stays in the caches.
+constexpr size_t kTurnBytes = 1 << 20;
 
 // One thread adds, any may read.
 void add(std::atomic<uint64_t>& counter, uint64_t amount) {
@@ -232,7 +235,7 @@ Status Executor::run_local(bool& moved) {
 }
 
 Status Executor::advance(Cursor& cursor, bool& moved) {
-  for (;;) {
+  for (size_t sent = 0; sent < kTurnBytes;) {
     const int index = current(cursor);
     if (index < 0) return {};
     // Without a block of this message on this stream: on to the next.
@@ -244,6 +247,7 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
       if (blocked) return {};
       moved = true;
       if (cursor.done < block_size(index, cursor.block)) continue;
+      if (cursor.sends) sent += block_size(index, cursor.block);
       finish_block(index, cursor.block);
       cursor.block += stride(cursor);
       cursor.done = cursor.reduced = 0;
@@ -256,6 +260,7 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
     }
     next_message(cursor);
   }
+  return {};
 }
 
 OpTag Executor::tag_of(int index) const {

@@ -149,7 +149,6 @@ Result<Fd> Endpoint::reach(int peer, Purpose purpose, const Subject& subject,
       auto fd = connect_to(address, attempt);
       Status status = fd.status();
       if (fd.ok()) {
-        set_stream_options(fd->get());
         status =
             handshake_as_client(fd->get(), token_, purpose, subject, attempt);
         if (status.ok()) return std::move(*fd);
@@ -409,7 +408,6 @@ void Endpoint::accept_on(int listener, std::vector<ServerHandshake>& pending) {
     if (!fd.valid()) return;
     // A rank's handshake takes a moment: the oldest is the likeliest stranger.
     if (pending.size() >= kMaxPendingHandshakes) pending.erase(pending.begin());
-    set_stream_options(fd.get());
     pending.emplace_back(
         std::move(fd), token_, seconds(kHandshakeSeconds),
         [nonce = card_.nonce](Purpose purpose, const Subject& subject) {

@@ -78,7 +78,8 @@ Result<Fd> connect_to(const SocketAddress& address, Deadline deadline);
 // The whole of `data`; waits with poll(2) until the deadline.
 Status send_all(int fd, std::span<const char> data, Deadline deadline);
 Status recv_all(int fd, std::span<char> data, Deadline deadline);
-// TCP_NODELAY and what else every connection of Rondo's has.
+// TCP_NODELAY and what else every connection of Rondo's has; after connect or
+// accept, since a connection within one host has more.
 void set_stream_options(int fd);
 
 }  // namespace rondo

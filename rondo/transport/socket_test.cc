@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -146,6 +148,19 @@ TEST(Connect, NeverReachesItself) {
   }
   for (int i = 0; i < 30000; ++i)
     ASSERT_FALSE(connect_to(target, soon()).ok()) << "at try " << i;
+}
+
+TEST(Connect, WithinAHostNothingPacesTheStream) {
+  Pair pair = connected_pair();
+  set_stream_options(pair.server.get());
+  for (const Fd* end : {&pair.client, &pair.server}) {
+    char name[16] = {};
+    socklen_t length = sizeof name;
+    ASSERT_EQ(
+        ::getsockopt(end->get(), IPPROTO_TCP, TCP_CONGESTION, name, &length),
+        0);
+    EXPECT_STREQ(name, "reno");
+  }
 }
 
 TEST(SendRecv, MovesMoreThanTheSocketHolds) {
