@@ -386,6 +386,122 @@ TEST_P(Conformance, UnevenCounts) {
   });
 }
 
+// Blocks of elements of any type as bytes: block `d` of rank r.
+class Bytes {
+ public:
+  explicit Bytes(DType dtype) : dtype_(dtype), size_(size_of(dtype)) {}
+
+  void fill(void* data, int64_t at, int64_t count, int r, int d) const {
+    auto* bytes = static_cast<uint8_t*>(data) + offset(at);
+    for (size_t i = 0; i < offset(count); ++i) bytes[i] = byte(r, d, i);
+  }
+  void check(const void* data, int64_t at, int64_t count, int r, int d,
+             const char* what) const {
+    const auto* bytes = static_cast<const uint8_t*>(data) + offset(at);
+    for (size_t i = 0; i < offset(count); ++i)
+      ASSERT_EQ(bytes[i], byte(r, d, i))
+          << what << " " << name_of(dtype_) << " byte " << i << " of block "
+          << d << " of rank " << r;
+  }
+
+ private:
+  size_t offset(int64_t elements) const {
+    return static_cast<size_t>(elements) * size_;
+  }
+  uint8_t byte(int r, int d, size_t i) const {
+    const size_t mix =
+        31 * static_cast<size_t>(r) + 17 * static_cast<size_t>(d);
+    return static_cast<uint8_t>(dtype_ == DType::kBool ? (mix + i / 3) % 2
+                                                       : (mix + i) % 251);
+  }
+
+  DType dtype_;
+  size_t size_;
+};
+
+// 3000 elements are a short message of the small types and a long one of f64.
+TEST_P(Conformance, OtherCollectivesEveryType) {
+  spawn_ranks(transport(), n(), [&](Communicator& comm) {
+    const int size = comm.size();
+    const int rank = comm.rank();
+    for (DType dtype : kAllTypes)
+      for (int64_t count : {0, 1, 3000}) {
+        const Bytes bytes(dtype);
+        const int root = static_cast<int>(count + 1) % size;
+        const bool in_heap = count % 2 == 0;
+        Buffers one(in_heap, count, dtype);
+        Buffers all(in_heap, count * size, dtype);
+        Buffers other(in_heap, count * size, dtype);
+        void* mine = one.view.data;
+        void* whole = all.view.data;
+
+        bytes.fill(mine, 0, count, rank, 0);
+        comm.broadcast(one.view, {.root = root}).value();
+        bytes.check(mine, 0, count, root, 0, "broadcast");
+
+        bytes.fill(mine, 0, count, rank, 1);
+        comm.gather(one.view, all.view, {.root = root}).value();
+        for (int r = 0; rank == root && r < size; ++r)
+          bytes.check(whole, r * count, count, r, 1, "gather");
+
+        for (int r = 0; r < size; ++r)
+          bytes.fill(whole, r * count, count, rank, r);
+        comm.scatter(all.view, one.view, {.root = root}).value();
+        bytes.check(mine, 0, count, root, rank, "scatter");
+
+        comm.all_to_all(all.view, other.view).value();
+        for (int r = 0; r < size; ++r)
+          bytes.check(other.view.data, r * count, count, r, rank, "all_to_all");
+
+        bytes.fill(mine, 0, count, rank, 2);
+        comm.allgather(one.view, all.view).value();
+        for (int r = 0; r < size; ++r)
+          bytes.check(whole, r * count, count, r, 2, "allgather");
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  });
+}
+
+TEST_P(Conformance, UnevenCountsEveryType) {
+  spawn_ranks(transport(), n(), [&](Communicator& comm) {
+    const int size = comm.size();
+    const int rank = comm.rank();
+    for (DType dtype : kAllTypes) {
+      constexpr int64_t kUnit = 1500;
+      const Bytes bytes(dtype);
+      auto share = [](int from, int to) { return kUnit * ((from + to) % 3); };
+      std::vector<int64_t> counts;  // what everybody gives to all
+      std::vector<int64_t> traded;  // both ways with each
+      for (int r = 0; r < size; ++r) {
+        counts.push_back(share(r, 0));
+        traded.push_back(share(rank, r));
+      }
+      auto sum = [](const std::vector<int64_t>& c) {
+        return std::accumulate(c.begin(), c.end(), int64_t{0});
+      };
+
+      Buffers mine(true, share(rank, 0), dtype);
+      Buffers all(true, sum(counts), dtype);
+      bytes.fill(mine.view.data, 0, mine.view.count, rank, 3);
+      comm.allgatherv(mine.view, all.view, counts).value();
+      int64_t at = 0;
+      for (int r = 0; r < size; at += share(r++, 0))
+        bytes.check(all.view.data, at, share(r, 0), r, 3, "allgatherv");
+
+      Buffers out(true, sum(traded), dtype);
+      Buffers got(true, sum(traded), dtype);
+      at = 0;
+      for (int r = 0; r < size; at += share(rank, r++))
+        bytes.fill(out.view.data, at, share(rank, r), rank, r);
+      comm.all_to_allv(out.view, traded, got.view, traded).value();
+      at = 0;
+      for (int r = 0; r < size; at += share(rank, r++))
+        bytes.check(got.view.data, at, share(r, rank), r, rank, "all_to_allv");
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
 TEST_P(Conformance, MessagesBothWaysAtOnce) {
   if (n() == 1) return;  // nobody to send to: CommunicatorTest has the error
   spawn_ranks(transport(), n(), [&](Communicator& comm) {
