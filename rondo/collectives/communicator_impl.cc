@@ -29,6 +29,16 @@ Topology topology_of(const Group& group) {
 // one vector.
 constexpr size_t kFuseBytes = 4 << 20;
 
+// Stands for allgatherv's counts where calls are compared.
+int32_t checksum_of(std::span<const int64_t> counts) {
+  uint64_t sum = 0;
+  for (int64_t count : counts) {
+    sum = (sum ^ static_cast<uint64_t>(count)) * 0x9e3779b97f4a7c15;
+    sum ^= sum >> 29;
+  }
+  return static_cast<int32_t>(sum >> 32);
+}
+
 // [begin, end) of the views that each operation of a grouped call reduces; the
 // same on all ranks.
 std::vector<std::pair<size_t, size_t>> parts_of_group(const Call& call) {
@@ -120,7 +130,9 @@ void CommunicatorImpl::stamp(Call& call, const CallOptions& options) {
   call.tag.operation = static_cast<uint8_t>(call.operation);
   call.tag.dtype = static_cast<uint8_t>(call.dtype);
   call.tag.reduce_op = static_cast<uint8_t>(call.op);
-  call.tag.root = call.root;
+  call.tag.root = call.operation == Operation::kAllgatherv
+                      ? checksum_of(call.counts)
+                      : call.root;
   if (call.operation == Operation::kAllreduce && call.tag.algorithm == 0 &&
       call.views.empty()) {
     const auto bytes = call.in_count * static_cast<int64_t>(call.element());
@@ -281,8 +293,13 @@ Status CommunicatorImpl::run_hierarchical(const Call& call) {
 
 Status CommunicatorImpl::run_messages(const Call& call) {
   Waiter waiter(*group_, call.tag, call.timeout, call.total_timeout);
-  if (call.operation != Operation::kAllreduce)
-    return executor_.run(message_plan(call), call, waiter);
+  if (call.operation != Operation::kAllreduce) {
+    Plan plan = message_plan(call);
+    // On one host the ranks have compared their calls on their boards.
+    if (is_rooted(call.operation) && group_->hosts() > 1)
+      plan = with_answers(std::move(plan));
+    return executor_.run(plan, call, waiter);
+  }
   const PlanKey key{call.tag.algorithm, call.in_count, call.in_place()};
   if (key != cached_key_) {
     cached_plan_ = algorithm_entry(static_cast<Algorithm>(call.tag.algorithm))

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "rondo/collectives/message_plans.h"
 #include "rondo/collectives/plan_simulator.h"
@@ -61,6 +63,14 @@ void run(int n, const std::function<SimulatedRank(int rank)>& make,
   }
 }
 
+Plan answered_tree_broadcast(int n, int rank, int root, int64_t count) {
+  return with_answers(tree_broadcast(n, rank, root, count));
+}
+
+Plan answered_ring_broadcast(int n, int rank, int root, int64_t count) {
+  return with_answers(scatter_ring_broadcast(n, rank, root, count));
+}
+
 void check_broadcast(Plan (*plan)(int, int, int, int64_t)) {
   for (int n : kSizes) {
     for (int64_t count : sizes_for(n)) {
@@ -82,10 +92,14 @@ void check_broadcast(Plan (*plan)(int, int, int, int64_t)) {
   }
 }
 
-TEST(Broadcast, TreeReachesAll) { check_broadcast(tree_broadcast); }
+TEST(Broadcast, TreeReachesAll) {
+  check_broadcast(tree_broadcast);
+  check_broadcast(answered_tree_broadcast);
+}
 
 TEST(Broadcast, ScatterAndRingReachAll) {
   check_broadcast(scatter_ring_broadcast);
+  check_broadcast(answered_ring_broadcast);
 }
 
 TEST(Broadcast, TreeTakesLogarithmicallyManySteps) {
@@ -125,6 +139,7 @@ TEST(Reduce, SumLandsInRootsOutputOnly) {
               n,
               [&](int r) {
                 Plan plan = tree_reduce(n, r, root, count, in_place, segment);
+                if (root % 3 > 0) plan = with_answers(std::move(plan));
                 bool both = in_place && r == root;
                 // Elsewhere there is no output at all.
                 Values output = both        ? input_of(r, count)
@@ -242,7 +257,8 @@ TEST(Gather, RootHasAllPartsAndScatterGivesThemBack) {
             n,
             [&](int r) {
               return SimulatedRank{
-                  linear_gather(n, r, root, counts), input_of(r, counts[r]),
+                  with_answers(linear_gather(n, r, root, counts)),
+                  input_of(r, counts[r]),
                   r == root ? Values(all.size(), -1) : Values{}, false};
             },
             [&](int r, const SimulatedRank& rank) {
@@ -253,14 +269,45 @@ TEST(Gather, RootHasAllPartsAndScatterGivesThemBack) {
         run(
             n,
             [&](int r) {
-              return SimulatedRank{linear_scatter(n, r, root, counts),
-                                   r == root ? all : Values{},
-                                   Values(counts[r], -1), false};
+              return SimulatedRank{
+                  with_answers(linear_scatter(n, r, root, counts)),
+                  r == root ? all : Values{}, Values(counts[r], -1), false};
             },
             [&](int r, const SimulatedRank& rank) {
               EXPECT_EQ(rank.output, input_of(r, counts[r]));
             });
         if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Whom a rank sends to and whom it receives from.
+std::pair<std::set<int>, std::set<int>> partners_of(const Plan& plan) {
+  std::set<int> to, from;
+  for (const Action& action : plan.actions)
+    if (is_message(action.kind))
+      (action.kind == ActionKind::kSend ? to : from).insert(action.peer);
+  return {to, from};
+}
+
+TEST(Answers, ComeFromEverybodyAndCostNothing) {
+  for (int n : kSizes) {
+    const Counts counts(n, 5);
+    for (int r = 0; r < n; ++r) {
+      for (const Plan& plan :
+           {tree_broadcast(n, r, n / 2, 5), scatter_ring_broadcast(n, r, 0, 5),
+            tree_reduce(n, r, n / 2, 5, false), linear_gather(n, r, 0, counts),
+            linear_scatter(n, r, n - 1, counts)}) {
+        const Plan answered = with_answers(plan);
+        const auto [to, from] = partners_of(answered);
+        EXPECT_EQ(to, from);
+        EXPECT_EQ(answered.elements_sent(), plan.elements_sent());
+        // What the plan itself says comes first, and is not changed.
+        Plan front = answered;
+        front.actions.resize(plan.actions.size());
+        EXPECT_EQ(front, plan);
+        EXPECT_EQ(with_answers(answered), answered);
       }
     }
   }

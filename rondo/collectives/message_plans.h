@@ -85,6 +85,11 @@ Plan ring_reduce_scatter(int n, int rank, std::span<const int64_t> counts,
 // scatter's kInput hold sum(counts) elements in rank order.
 Plan linear_gather(int n, int rank, int root, std::span<const int64_t> counts);
 Plan linear_scatter(int n, int rank, int root, std::span<const int64_t> counts);
+// A rooted operation's plan with an empty message between two ranks wherever
+// it has messages one way only, so that each rank hears from every rank that it
+// exchanges anything with, and sees with which arguments it was called. Nothing
+// waits for these messages, and they wait for nothing.
+Plan with_answers(Plan plan);
 // all_to_allv: send_counts[d] elements for d lie in rank order in kInput,
 // recv_counts[s] from s land in rank order in kOutput; pairwise exchange: in
 // step k with rank+k and rank-k.

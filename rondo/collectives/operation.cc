@@ -26,6 +26,12 @@ std::string_view name_of(Operation operation) {
   return "unknown operation";
 }
 
+bool is_rooted(Operation operation) {
+  return operation == Operation::kReduce ||
+         operation == Operation::kBroadcast ||
+         operation == Operation::kGather || operation == Operation::kScatter;
+}
+
 std::string short_name(const OpTag& tag) {
   const auto operation = static_cast<Operation>(tag.operation);
   if (tag.sequence == 0) return std::string(name_of(operation));
@@ -54,6 +60,10 @@ std::string describe(const OpTag& tag) {
     case Operation::kBroadcast:
     case Operation::kGather:
     case Operation::kScatter: text += fmt::format(", root {}", tag.root); break;
+    case Operation::kAllgatherv:
+      text += fmt::format(", counts with checksum {:08x}",
+                          static_cast<uint32_t>(tag.root));
+      break;
     default: break;
   }
   if (tag.algorithm != 0)

@@ -30,6 +30,8 @@ enum class Operation : uint8_t {
 };
 
 std::string_view name_of(Operation operation);
+// Whether one rank, the root, gives or gets it all.
+bool is_rooted(Operation operation);
 
 // "allreduce #412 (1024 f32, sum)".
 std::string describe(const OpTag& tag);

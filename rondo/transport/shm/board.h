@@ -31,7 +31,7 @@ struct OpTag {
   uint8_t dtype = 0;
   uint8_t reduce_op = 0;
   uint8_t algorithm = 0;
-  int32_t root = 0;
+  int32_t root = 0;  // allgatherv, which has none: a checksum of its counts
   bool operator==(const OpTag&) const = default;
 };
 static_assert(sizeof(OpTag) == 24);
