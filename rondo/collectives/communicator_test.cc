@@ -15,6 +15,7 @@
 namespace rondo {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 Communicator lone() { return Communicator::connect(nullptr, 0, 1).value(); }
@@ -153,6 +154,49 @@ TEST(Communicator, AbortSaysWhyOnEveryRank) {
       EXPECT_THAT(status.message(),
                   HasSubstr("aborted by rank 1: the loss is not a number"));
     });
+}
+
+// As many elements in total, but not the same of each rank.
+TEST(Communicator, DifferentCountsOfOneRankAreAMismatch) {
+  for (const char* transport : {"inproc", "tcp"})
+    for (int64_t other : {20, 6000})
+      spawn_ranks(transport, 2, [&](Communicator& comm) {
+        std::vector<double> mine(10, 1.0);
+        std::vector<double> all(static_cast<size_t>(10 + other));
+        std::vector<int64_t> counts{10, other};
+        if (comm.rank() == 1) std::swap(counts[0], counts[1]);
+        const Status status = comm.allgatherv(mine, all, counts);
+        EXPECT_EQ(status.code(), Code::kMismatch) << status.to_string();
+        EXPECT_THAT(status.message(),
+                    ContainsRegex("called allgatherv #1 .*checksum.*called "
+                                  "allgatherv #1 .*checksum"));
+      });
+}
+
+// Rank 1 sends 10 elements where rank 0 expects others. Long and short messages
+// take different ways.
+TEST(Communicator, AllToAllvOfOtherLengthsIsAMismatch) {
+  for (const char* transport : {"inproc", "tcp"})
+    for (int64_t other : {20, 6000})
+      spawn_ranks(transport, 2, [&](Communicator& comm) {
+        const bool first = comm.rank() == 0;
+        const std::vector<int64_t> sends =
+            first ? std::vector<int64_t>{0, 10} : std::vector<int64_t>{10, 0};
+        const std::vector<int64_t> receives =
+            first ? std::vector<int64_t>{0, other}
+                  : std::vector<int64_t>{10, 0};
+        std::vector<double> mine(10, 1.0);
+        std::vector<double> all(static_cast<size_t>(first ? other : 10));
+        Status status = comm.all_to_allv(mine, sends, all, receives);
+        // Rank 1 has all that it expects, and hears of it at the latest here.
+        if (status.ok()) status = comm.barrier();
+        EXPECT_EQ(status.code(), Code::kMismatch) << status.to_string();
+        EXPECT_THAT(
+            status.message(),
+            HasSubstr(fmt::format(
+                "rank 0 expects a message of {} elements from rank 1", other)));
+        EXPECT_THAT(status.message(), HasSubstr("which sends 10"));
+      });
 }
 
 TEST(Communicator, BatchesAndOrderBetweenCollectives) {

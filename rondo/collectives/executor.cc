@@ -11,6 +11,9 @@ namespace {
 constexpr uint32_t kMagic = 0x4f444e52;  // "RNDO"
 // Messages of at most this many bytes go over a channel's stream 0.
 constexpr size_t kShortBytes = 16 << 10;
+// How long nothing has moved when a rank looks for what it waits for on other
+// streams.
+constexpr Duration kLookElsewhere = std::chrono::milliseconds(50);
 // What a pass over the cursors costs, as Waiter::spin counts it.
 constexpr int kPassCost = 20;
 // What a cursor sends before the others have their turn. Without a limit a rank
@@ -26,7 +29,10 @@ void add(std::atomic<uint64_t>& counter, uint64_t amount) {
 }  // namespace
 
 Executor::Executor(Group& group, size_t block_bytes)
-    : group_(group), block_bytes_(block_bytes) {}
+    : group_(group),
+      block_bytes_(block_bytes),
+      sent_to_(static_cast<size_t>(group.size())),
+      received_from_(static_cast<size_t>(group.size())) {}
 
 // ---- The plan as blocks -----------------------------------------------------
 
@@ -172,6 +178,11 @@ int Executor::current(const Cursor& cursor) const {
   return index < limit_ ? index : -1;
 }
 
+uint64_t Executor::number_of(const Cursor& cursor) const {
+  const auto& before = cursor.sends ? sent_to_ : received_from_;
+  return before[static_cast<size_t>(cursor.peer)] + cursor.position;
+}
+
 // ---- Moving -----------------------------------------------------------------
 
 Status Executor::run(const Plan& plan, const Call& call, Waiter& waiter) {
@@ -186,6 +197,11 @@ Status Executor::run(const Plan& plan, const Call& call, Waiter& waiter) {
     if (left_before_limit_ == 0) break;
     if (waiter.spin(kPassCost)) continue;
     RONDO_RETURN_IF_ERROR(sleep(waiter));
+  }
+  for (size_t q = 0; q < queue_count_; ++q) {
+    const Queue& queue = queues_[q];
+    auto& numbers = queue.sends ? sent_to_ : received_from_;
+    numbers[static_cast<size_t>(queue.peer)] += queue.actions.size();
   }
   return {};
 }
@@ -283,6 +299,7 @@ Status Executor::move_send(Cursor& cursor, int index, bool& blocked) {
     header.group = group_.id();
     header.tag = tag_of(index);
     header.count = count_of(index);
+    header.number = number_of(cursor);
     pieces[n++] = {reinterpret_cast<char*>(&header) + cursor.header,
                    sizeof header - cursor.header};
   }
@@ -341,7 +358,12 @@ Status Executor::move_recv(Cursor& cursor, int index, bool& blocked) {
   }
   if (n == 0) return {};
   const ssize_t got = channel.recv(cursor.stream, {pieces, n});
-  if (got < 0) return group_.broken(call_->tag, cursor.peer, channel.failure());
+  if (got < 0) {
+    if (!headless) {
+      RONDO_RETURN_IF_ERROR(wait_elsewhere(cursor, index));
+    }
+    return group_.broken(call_->tag, cursor.peer, channel.failure());
+  }
   if (got == 0) {
     blocked = true;
     return {};
@@ -393,9 +415,9 @@ Status Executor::reduce_from_memory(Cursor& cursor, char* dst, size_t left,
 
 Status Executor::check_header(const Cursor& cursor, int index) {
   const Header& header = cursor.incoming;
-  const OpTag expected = tag_of(index);
   if (header.magic == kMagic && header.group == group_.id() &&
-      header.tag == expected && header.count == count_of(index))
+      header.tag == tag_of(index) && header.count == count_of(index) &&
+      header.number == number_of(cursor))
     return {};
   if (header.magic != kMagic || header.group != group_.id())
     return group_.fail(error(Code::kInternal,
@@ -403,7 +425,59 @@ Status Executor::check_header(const Cursor& cursor, int index) {
                              "of step",
                              short_name(call_->tag), group_.name(),
                              group_.describe(cursor.peer)));
-  return group_.mismatch(expected, cursor.peer, header.tag);
+  // The message that should have come first went over another stream.
+  if (header.number > number_of(cursor)) {
+    RONDO_RETURN_IF_ERROR(wait_elsewhere(cursor, index));
+  }
+  return disagree(cursor, index, header);
+}
+
+// Fails the group because of the header of a message that came, or lies, where
+// that of action `index` should.
+Status Executor::disagree(const Cursor& cursor, int index,
+                          const Header& header) {
+  const OpTag expected = tag_of(index);
+  if (header.tag != expected)
+    return group_.mismatch(expected, cursor.peer, header.tag);
+  // The same call, but not the same counts for each rank; or a later message of
+  // the same kind.
+  return group_.fail(error(
+      Code::kMismatch,
+      "{} on communicator {}: rank {} expects a message of {} elements from "
+      "{}, which sends {}{}\n  do: give every rank the same counts, and take "
+      "messages in the order in which they are sent",
+      short_name(expected), group_.name(), group_.rank(), count_of(index),
+      group_.describe(cursor.peer), header.count,
+      header.number == number_of(cursor) ? "" : " after another message"));
+}
+
+// A message that is shorter or longer than this rank expects may have come over
+// another stream than it looks at. Messages begin on stream 0 or 1, depending
+// on their length, and their numbers tell which is the one.
+Status Executor::look_elsewhere(const Cursor& cursor, int index) {
+  Channel& channel = group_.channel(cursor.peer);
+  const bool begins = !cursor.sends && cursor.block == 0;
+  if (!begins || channel.streams() == 1) return {};
+  // A queue's cursors lie side by side. One that is at a message looks itself.
+  const Cursor& other = *(&cursor + (cursor.stream == 0 ? 1 : -1));
+  const int theirs = current(other);
+  if (theirs >= 0 && other.block < blocks_of(theirs)) return {};
+  Header header;
+  if (!channel.preview(other.stream,
+                       {reinterpret_cast<char*>(&header), sizeof header}) ||
+      header.magic != kMagic || header.group != group_.id() ||
+      header.number != number_of(cursor))
+    return {};
+  return disagree(cursor, index, header);
+}
+
+// The same, while what was sent earlier may still be under way.
+Status Executor::wait_elsewhere(const Cursor& cursor, int index) {
+  if (group_.channel(cursor.peer).streams() == 1) return {};
+  for (const Deadline patience(seconds(0.5));
+       !patience.passed() && !group_.failed(); poll(nullptr, 0, 2))
+    RONDO_RETURN_IF_ERROR(look_elsewhere(cursor, index));
+  return {};
 }
 
 Status Executor::sleep(Waiter& waiter) {
@@ -417,6 +491,8 @@ Status Executor::sleep(Waiter& waiter) {
     if (index < 0 || cursor.block >= blocks_of(index) ||
         !ready(index, cursor.block))
       continue;
+    if (waiter.stalled() >= kLookElsewhere || group_.left(cursor.peer))
+      RONDO_RETURN_IF_ERROR(look_elsewhere(cursor, index));
     const Channel& channel = group_.channel(cursor.peer);
     const bool in_kernel = cursor.sends
                                ? channel.poll_for_send(cursor.stream, fds_)
@@ -436,7 +512,7 @@ Status Executor::sleep(Waiter& waiter) {
     bool moved = false;  // what it sent before it left still counts
     RONDO_RETURN_IF_ERROR(pass(moved));
     if (moved) return {};
-    return group_.fail(group_.left_error(call_->tag, gone));
+    return group_.deserted(call_->tag, gone);
   }
   if (memory && fds_.empty()) {
     Doorbell& bell = group_.doorbell();

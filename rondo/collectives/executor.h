@@ -3,11 +3,13 @@
 // A message travels as a header and then its blocks. A short one uses stream 0
 // of the channel; the blocks of a long one take turns on the other streams,
 // where there are any. So both ends know where each block is without being
-// told. A *cursor* is the place up to which one stream of one peer in one
-// direction has come: it walks the messages of the plan in order, and within a
-// message the blocks of its stream. The executor moves every cursor as far as
-// it goes, again and again, until all actions are finished; in between it waits
-// for whichever cursor can go on first.
+// told. Messages are numbered per peer and direction, so that one that is
+// longer or shorter than its receiver expects is found on the stream where it
+// lies, and not taken for another. A *cursor* is the place up to which one
+// stream of one peer in one direction has come: it walks the messages of the
+// plan in order, and within a message the blocks of its stream. The executor
+// moves every cursor as far as it goes, again and again, until all actions are
+// finished; in between it waits for whichever cursor can go on first.
 //
 // Used by one operation at a time; keeps its memory between operations.
 #pragma once
@@ -44,8 +46,9 @@ class Executor {
     uint32_t reserved = 0;
     uint64_t group = 0;
     OpTag tag;
-    int64_t count = 0;  // elements of this message
-    uint64_t padding[2] = {};
+    int64_t count = 0;    // elements of this message
+    uint64_t number = 0;  // of all messages to this peer, from 0
+    uint64_t padding = 0;
   };
   static_assert(sizeof(Header) == 64);
 
@@ -73,6 +76,9 @@ class Executor {
   Status reduce_from_memory(Cursor& cursor, char* dst, size_t left,
                             bool& blocked);
   Status check_header(const Cursor& cursor, int action);
+  Status disagree(const Cursor& cursor, int action, const Header& header);
+  Status look_elsewhere(const Cursor& cursor, int action);
+  Status wait_elsewhere(const Cursor& cursor, int action);
   Status sleep(Waiter& waiter);
   OpTag tag_of(int action) const;
 
@@ -93,6 +99,8 @@ class Executor {
   void next_message(Cursor& cursor);
   // The message a cursor is at, or -1 when it has none that may run.
   int current(const Cursor& cursor) const;
+  // The number of the message that a cursor is at.
+  uint64_t number_of(const Cursor& cursor) const;
 
   Group& group_;
   const size_t block_bytes_;
@@ -118,6 +126,8 @@ class Executor {
   std::vector<int64_t> blocks_left_;  // of each action
   int limit_ = 0;                     // actions below this may run
   int64_t left_before_limit_ = 0;     // unfinished actions among them
+  std::vector<uint64_t> sent_to_;  // messages of all operations before, by peer
+  std::vector<uint64_t> received_from_;
   std::vector<pollfd> fds_;
   std::vector<int> waiting_on_;
   std::atomic<uint64_t> bytes_sent_{0};

@@ -186,6 +186,12 @@ Status Group::left_error(const OpTag& tag, int peer) const {
                short_name(tag), name(), rank_, describe(peer));
 }
 
+// Who left may have done its part together with those that are still here.
+Status Group::deserted(const OpTag& tag, int peer) {
+  RONDO_RETURN_IF_ERROR(inspect(tag, {}, false, {}));
+  return fail(left_error(tag, peer));
+}
+
 Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
   if (failed()) return failure();
   if (cause.code() != Code::kPeerLost)
@@ -197,7 +203,7 @@ Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
     poll(&event, 1, 20);
     clear_event();
     if (failed()) return failure();
-    if (left(peer)) return fail(left_error(tag, peer));
+    if (left(peer)) return deserted(tag, peer);
   }
   return fail(error(Code::kPeerLost,
                     "{} on communicator {} failed on rank {}: {} was lost\n  "
@@ -243,7 +249,7 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
                       bool final, Duration waited) {
   std::vector<int> others;
   for (int peer = 0; peer < size(); ++peer)
-    if (peer != rank_) others.push_back(peer);
+    if (peer != rank_ && !left(peer)) others.push_back(peer);
   std::vector<int> world;
   for (int peer : others) world.push_back(members_[static_cast<size_t>(peer)]);
   const auto answers = endpoint_->query(id_, world, seconds(final ? 0.4 : 0.2));

@@ -85,6 +85,13 @@ class Group final : public GroupHandler {
   bool remote_access() const { return remote_access_; }
 
   Channel& channel(int peer) { return *channels_[static_cast<size_t>(peer)]; }
+  // For tests: another channel in the place of a peer's own.
+  std::unique_ptr<Channel> take_channel(int peer) {
+    return std::move(channels_[static_cast<size_t>(peer)]);
+  }
+  void set_channel(int peer, std::unique_ptr<Channel> channel) {
+    channels_[static_cast<size_t>(peer)] = std::move(channel);
+  }
   Board* board(int local) const {
     return boards_[static_cast<size_t>(local)].get();
   }
@@ -113,6 +120,9 @@ class Group final : public GroupHandler {
     return gone_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
   Status left_error(const OpTag& tag, int peer) const;
+  // Fails the group because `peer` left while this rank, in `tag`, waits for
+  // it, or because of what the others are doing if that explains it.
+  Status deserted(const OpTag& tag, int peer);
   // Fails the group because `peer` could not be reached in `tag`. A peer that
   // is gone is named by the endpoint, which may see it a moment later than a
   // broken stream or a refused read of memory does.

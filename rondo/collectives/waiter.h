@@ -65,7 +65,7 @@ class Waiter {
       }
       Status status = check({&peer, 1});
       if (status.ok() && group_.left(peer) && !ready())
-        status = group_.fail(group_.left_error(tag_, peer));
+        status = group_.deserted(tag_, peer);
       if (!status.ok()) {
         bell.dismiss();
         return status;

@@ -37,6 +37,10 @@ class Channel {
   virtual std::span<const char> peek(int /*stream*/) { return {}; }
   virtual void consume(int /*stream*/, size_t /*bytes*/) {}
 
+  // Where there are several streams: copies the first bytes that wait on
+  // `stream` and leaves them there. False when fewer than `to` holds have come.
+  virtual bool preview(int /*stream*/, std::span<char> /*to*/) { return false; }
+
   // Said after the last byte of a message on its stream. Memory channels round
   // up to a cache line here, so that no element straddles the ring's end.
   virtual void end_send(int /*stream*/) {}

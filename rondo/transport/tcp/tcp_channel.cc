@@ -98,6 +98,17 @@ ssize_t TcpChannel::recv(int stream, std::span<const iovec> pieces) {
   return -1;
 }
 
+// The peer may be waiting for this side to open the stream. That is tried, but
+// counts neither as the beginning of an opening nor as a failure.
+bool TcpChannel::preview(int stream, std::span<char> to) {
+  const bool opening = opening_since_.has_value();
+  const int state = ready(stream, false);
+  if (!opening) opening_since_.reset();
+  return state == 1 &&
+         ::recv(socket(stream, false).get(), to.data(), to.size(),
+                MSG_PEEK | MSG_DONTWAIT) == static_cast<ssize_t>(to.size());
+}
+
 bool TcpChannel::poll_for_send(int stream, std::vector<pollfd>& fds) const {
   const Fd& fd = socket(stream, true);
   if (fd.valid()) fds.push_back({fd.get(), POLLOUT, 0});

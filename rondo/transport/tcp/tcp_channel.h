@@ -26,6 +26,7 @@ class TcpChannel final : public Channel {
   int streams() const override { return streams_; }
   ssize_t send(int stream, std::span<const iovec> pieces) override;
   ssize_t recv(int stream, std::span<const iovec> pieces) override;
+  bool preview(int stream, std::span<char> to) override;
   bool poll_for_send(int stream, std::vector<pollfd>& fds) const override;
   bool poll_for_recv(int stream, std::vector<pollfd>& fds) const override;
   bool reports_close(int stream, bool sends) const override;
