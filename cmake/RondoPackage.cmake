@@ -10,7 +10,8 @@ include(CMakePackageConfigHelpers)
 
 add_library(rondo SHARED)
 add_library(rondo::rondo ALIAS rondo)
-foreach(folder base tensor transport rendezvous collectives capi)
+foreach(folder base tensor graph kernels runtime transport rendezvous
+    collectives capi)
   if(TARGET rondo_${folder})
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:rondo_${folder}>)
   endif()
@@ -21,8 +22,8 @@ target_compile_features(rondo PUBLIC cxx_std_20)
 # Headers of fmt are part of the interface (status.h); the rest is inside.
 target_link_libraries(rondo
   PUBLIC fmt::fmt
-  PRIVATE $<BUILD_INTERFACE:rondo_flags> OpenSSL::Crypto PkgConfig::hwy
-          Threads::Threads)
+  PRIVATE $<BUILD_INTERFACE:rondo_flags> OpenMP::OpenMP_CXX OpenSSL::Crypto
+          PkgConfig::hwy Threads::Threads)
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
 endif()
@@ -30,6 +31,7 @@ endif()
 # The public headers: rondo.h, what it includes, and what a program may include
 # besides. A header listed here includes listed ones only.
 set(headers
+  rondo/graph.h
   rondo/rondo.h
   rondo/rondo_c.h
   rondo/base/clock.h
@@ -38,8 +40,20 @@ set(headers
   rondo/base/status.h
   rondo/capi/rondo_c.h
   rondo/collectives/communicator.h
+  rondo/graph/attr.h
+  rondo/graph/gradients.h
+  rondo/graph/graph.h
+  rondo/graph/node.h
+  rondo/graph/op.h
+  rondo/graph/ops/basic.h
+  rondo/graph/ops/state.h
+  rondo/graph/partial_shape.h
+  rondo/kernels/cancellation.h
+  rondo/kernels/resources.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
+  rondo/runtime/session.h
+  rondo/runtime/timeline.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h
   rondo/tensor/tensor.h)

@@ -36,9 +36,17 @@ std::string element_text(DType dtype, const char* at) {
 
 }  // namespace
 
+Shape::Shape(std::span<const int64_t> extents)
+    : rank_(static_cast<int>(extents.size())) {
+  if (rank_ <= kInline)
+    std::ranges::copy(extents, few_.begin());
+  else
+    many_.assign(extents.begin(), extents.end());
+}
+
 int64_t Shape::count() const {
   bool none = false;
-  for (const int64_t extent : extents_) {
+  for (const int64_t extent : extents()) {
     if (extent < 0)
       throw Error(Code::kInvalidArgument,
                   fmt::format("shape {} has the negative extent {}",
@@ -47,7 +55,7 @@ int64_t Shape::count() const {
   }
   if (none) return 0;
   int64_t count = 1;
-  for (const int64_t extent : extents_)
+  for (const int64_t extent : extents())
     if (__builtin_mul_overflow(count, extent, &count))
       throw Error(Code::kInvalidArgument,
                   fmt::format("shape {} has more elements than a 64-bit count "
@@ -57,7 +65,7 @@ int64_t Shape::count() const {
 }
 
 std::string Shape::to_string() const {
-  return fmt::format("[{}]", fmt::join(extents_, ", "));
+  return fmt::format("[{}]", fmt::join(extents(), ", "));
 }
 
 Tensor Tensor::empty(Shape shape, DType dtype) {
@@ -102,6 +110,26 @@ Tensor Tensor::reshape(Shape shape) const {
                             shape.count()));
   Tensor t = *this;
   t.shape_ = std::move(shape);
+  return t;
+}
+
+Tensor Tensor::adopt(std::shared_ptr<void> buffer, DType dtype, Shape shape) {
+  Tensor t;
+  t.buffer_ = std::move(buffer);
+  t.dtype_ = dtype;
+  t.count_ = shape.count();
+  t.shape_ = std::move(shape);
+  return t;
+}
+
+Tensor Tensor::view(DType dtype, Shape shape) const {
+  Tensor t = adopt(buffer_, dtype, std::move(shape));
+  if (t.bytes() != bytes())
+    throw Error(Code::kInvalidArgument,
+                fmt::format("a tensor {}{} cannot be seen as {}{}: {} bytes "
+                            "against {}",
+                            name_of(dtype_), shape_.to_string(), name_of(dtype),
+                            t.shape_.to_string(), bytes(), t.bytes()));
   return t;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -15,23 +16,38 @@
 
 namespace rondo {
 
-// Extents, outermost first. A scalar has none.
+// Extents, outermost first. A scalar has none. Up to kInline of them are kept
+// in place, so that shapes of ordinary tensors take nothing from the heap.
 class RONDO_API Shape {
  public:
   Shape() = default;
-  Shape(std::initializer_list<int64_t> extents) : extents_(extents) {}
-  explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {}
+  Shape(std::initializer_list<int64_t> extents)
+      : Shape(std::span<const int64_t>(extents.begin(), extents.size())) {}
+  explicit Shape(const std::vector<int64_t>& extents)
+      : Shape(std::span<const int64_t>(extents)) {}
+  explicit Shape(std::span<const int64_t> extents);
 
-  int rank() const { return static_cast<int>(extents_.size()); }
-  int64_t operator[](int i) const { return extents_[static_cast<size_t>(i)]; }
-  std::span<const int64_t> extents() const { return extents_; }
+  int rank() const { return rank_; }
+  int64_t operator[](int i) const { return data()[i]; }
+  std::span<const int64_t> extents() const {
+    return {data(), static_cast<size_t>(rank_)};
+  }
   // The product of the extents (1 for a scalar).
   int64_t count() const;
   std::string to_string() const;  // "[2, 3]"
-  bool operator==(const Shape&) const = default;
+  bool operator==(const Shape& other) const {
+    return std::ranges::equal(extents(), other.extents());
+  }
 
  private:
-  std::vector<int64_t> extents_;
+  static constexpr int kInline = 6;
+  const int64_t* data() const {
+    return rank_ <= kInline ? few_.data() : many_.data();
+  }
+
+  int rank_ = 0;
+  std::array<int64_t, kInline> few_{};
+  std::vector<int64_t> many_;  // when there are more
 };
 
 // Row-major and contiguous. Copying a Tensor shares the buffer; clone() copies
@@ -53,6 +69,9 @@ class RONDO_API Tensor {
   }
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> values);
+  // Over memory of somebody else's, which `buffer` keeps; at least as many
+  // bytes as the shape has.
+  static Tensor adopt(std::shared_ptr<void> buffer, DType dtype, Shape shape);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -74,6 +93,12 @@ class RONDO_API Tensor {
   Tensor clone() const;
   // The same buffer under another shape of the same count.
   Tensor reshape(Shape shape) const;
+  // The same buffer as elements of another type and shape, of as many bytes.
+  Tensor view(DType dtype, Shape shape) const;
+  // Lets the buffer go; dtype and shape are then of no meaning.
+  void release() { buffer_.reset(); }
+  // Whether no other Tensor has this buffer.
+  bool unique() const { return buffer_.use_count() == 1; }
   // "f32[4] 6 6 6 6"; long tensors are cut in the middle.
   std::string to_string() const;
 

@@ -1,0 +1,163 @@
+#include "rondo/graph/gradients.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "rondo/graph/ops/basic.h"
+
+namespace rondo {
+namespace {
+
+// All gradients that have come for one value, as one.
+Gradient sum_of(const std::vector<Gradient>& parts) {
+  if (parts.empty()) return {};
+  if (parts.size() == 1) return parts[0];
+  const bool sparse = std::ranges::all_of(
+      parts, [](const Gradient& part) { return part.sparse(); });
+  if (!sparse) {
+    std::vector<Value> dense;
+    for (const Gradient& part : parts) dense.push_back(to_dense(part));
+    return make("AddN", dense);
+  }
+  std::vector<Value> rows, indices;
+  for (const Gradient& part : parts) {
+    rows.push_back(part.values);
+    indices.push_back(cast(part.indices, DType::kI64));
+  }
+  return {make("Concat", rows, {{"axis", int64_t{0}}}),
+          make("Concat", indices, {{"axis", int64_t{0}}}), parts[0].shape};
+}
+
+class Walk {
+ public:
+  Walk(Graph& graph, std::span<const Value> ys, std::span<const Value> xs)
+      : graph_(graph), between_(graph.nodes().size()) {
+    mark_between(ys, xs);
+  }
+
+  std::vector<Gradient> run(std::span<const Value> ys,
+                            std::span<const Value> xs,
+                            std::span<const Value> grad_ys) {
+    for (size_t i = 0; i < ys.size(); ++i)
+      parts_[key(ys[i])].push_back(
+          i < grad_ys.size() && grad_ys[i] ? grad_ys[i] : ones_like(ys[i]));
+    // Users come after what they use, so from the last node to the first every
+    // part has come when a node's turn has.
+    for (size_t i = between_.size(); i-- > 0;)
+      if (between_[i]) visit(*graph_.nodes()[i]);
+    std::vector<Gradient> found;
+    for (const Value& x : xs) {
+      const auto at = parts_.find(key(x));
+      found.push_back(at == parts_.end() ? Gradient() : sum_of(at->second));
+    }
+    return found;
+  }
+
+ private:
+  using Key = std::pair<int, int>;  // node id, output
+  static Key key(const Value& v) { return {v.node->id(), v.index}; }
+  static size_t id(const Node* node) { return static_cast<size_t>(node->id()); }
+
+  // The nodes on a way from an x to a y.
+  void mark_between(std::span<const Value> ys, std::span<const Value> xs) {
+    std::vector<bool> before_y(between_.size());
+    for (const Value& y : ys) before_y[id(y.node)] = true;
+    for (size_t i = between_.size(); i-- > 0;)
+      if (before_y[i])
+        for (const Value& input : graph_.nodes()[i]->inputs())
+          before_y[id(input.node)] = true;
+    std::vector<bool> after_x(between_.size());
+    for (const Value& x : xs) after_x[id(x.node)] = true;
+    for (size_t i = 0; i < between_.size(); ++i) {
+      for (const Value& input : graph_.nodes()[i]->inputs())
+        if (after_x[id(input.node)]) after_x[i] = true;
+      between_[i] = before_y[i] && after_x[i];
+    }
+  }
+
+  void visit(Node& node) {
+    std::vector<Value> grads(node.outputs().size());
+    bool any = false;
+    for (size_t i = 0; i < grads.size(); ++i) {
+      const auto at = parts_.find({node.id(), static_cast<int>(i)});
+      if (at == parts_.end()) continue;
+      // What an x has is asked for in the end; it keeps its form.
+      const Gradient all = sum_of(at->second);
+      at->second = {all};
+      if (needs_inputs(node)) grads[i] = to_dense(all);
+      any = true;
+    }
+    if (!any || node.op().constant || !needs_inputs(node)) return;
+    if (!node.op().gradient) no_gradient(node);
+    const std::vector<Gradient> back = node.op().gradient(node, grads);
+    for (size_t i = 0; i < back.size(); ++i) {
+      const Value& input = node.inputs()[i];
+      if (!back[i] || !between_[id(input.node)]) continue;
+      parts_[key(input)].push_back(back[i]);
+      came_from_.emplace(input.node->id(), &node);
+    }
+  }
+
+  bool needs_inputs(const Node& node) const {
+    return std::ranges::any_of(node.inputs(), [&](const Value& input) {
+      return between_[id(input.node)];
+    });
+  }
+
+  [[noreturn]] void no_gradient(const Node& node) const {
+    std::string way = node.name();
+    for (auto at = came_from_.find(node.id()); at != came_from_.end();
+         at = came_from_.find(at->second->id()))
+      way = fmt::format("{} -> {}", way, at->second->name());
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} has no gradient, but one must flow back "
+                            "through it ({}); stop_gradient before it leaves "
+                            "it out",
+                            node.describe(), way));
+  }
+
+  Graph& graph_;
+  std::vector<bool> between_;
+  std::map<Key, std::vector<Gradient>> parts_;
+  std::map<int, const Node*> came_from_;  // who first sent a gradient
+};
+
+}  // namespace
+
+Value to_dense(const Gradient& gradient) {
+  if (!gradient.sparse()) return gradient.values;
+  return make("DenseRows", {gradient.values, gradient.indices, gradient.shape});
+}
+
+std::vector<Gradient> gradients(std::span<const Value> ys,
+                                std::span<const Value> xs,
+                                std::span<const Value> grad_ys) {
+  if (ys.empty()) return std::vector<Gradient>(xs.size());
+  Graph& graph = ys[0].graph();
+  for (const auto& values : {ys, xs})
+    for (const Value& value : values) {
+      if (!value || &value.graph() != &graph)
+        throw Error(Code::kInvalidArgument,
+                    "gradients: every value must be of the same graph");
+    }
+  for (const Value& y : ys)
+    if (!contains(TypeSet::kFloat, y.dtype()))
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("gradients: {} has type {}, expected a "
+                              "floating-point type",
+                              y.node->describe(), name_of(y.dtype())));
+  const NameScope scope(graph, "gradients");
+  return Walk(graph, ys, xs).run(ys, xs, grad_ys);
+}
+
+std::vector<Value> dense_gradients(std::span<const Value> ys,
+                                   std::span<const Value> xs) {
+  std::vector<Value> dense;
+  for (const Gradient& gradient : gradients(ys, xs))
+    dense.push_back(gradient ? to_dense(gradient)
+                             : zeros_like(xs[dense.size()]));
+  return dense;
+}
+
+}  // namespace rondo

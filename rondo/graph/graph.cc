@@ -1,0 +1,160 @@
+#include "rondo/graph/graph.h"
+
+#include "rondo/graph/check_node.h"
+#include "rondo/graph/device_name.h"
+#include "rondo/graph/op_registry.h"
+
+namespace rondo {
+
+Node& Graph::add(NodeArgs args) {
+  const OpDef* op = OpRegistry::process().find(args.op);
+  if (!op)
+    throw Error(Code::kInvalidArgument,
+                fmt::format("there is no operation \"{}\"", args.op));
+  auto node = std::unique_ptr<Node>(new Node);
+  node->op_ = op;
+  node->graph_ = this;
+  node->origin_ = std::move(args.origin);
+  // The name is only used up once the node is known to be good.
+  node->name_ = args.name.empty() ? std::string(op->name) : args.name;
+  node->attrs_ = std::move(args.attrs);
+  node->inputs_ = std::move(args.inputs);
+  auto outputs = check_node(*this, *node, node->attrs_);
+  if (!outputs.ok()) {
+    node->name_ = name_scope_ + node->name_;
+    throw Error(
+        outputs.status().code(),
+        fmt::format("{}: {}", node->describe(), outputs.status().message()));
+  }
+  node->outputs_ = std::move(*outputs);
+  node->name_ = unique_name(node->name_);
+  node->device_ = device_;
+  for (Node* before : control_) node->add_control_input(*before);
+  for (Node* before : args.control_inputs) node->add_control_input(*before);
+  node->id_ = static_cast<int>(nodes_.size());
+  nodes_.push_back(std::move(node));
+  Node& made = *nodes_.back();
+  by_name_[made.name()] = &made;
+  return made;
+}
+
+Node* Graph::find(std::string_view name) const {
+  const auto at = by_name_.find(std::string(name));
+  return at == by_name_.end() ? nullptr : at->second;
+}
+
+Value Graph::value(std::string_view name) const {
+  const size_t colon = name.rfind(':');
+  int index = 0;
+  if (colon != std::string_view::npos) {
+    const std::string digits(name.substr(colon + 1));
+    if (digits.empty() || digits.size() > 6 ||
+        digits.find_first_not_of("0123456789") != std::string::npos)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("\"{}\" is not the name of a value: expected "
+                              "\"node\" or \"node:1\"",
+                              name));
+    index = std::stoi(digits);
+  }
+  Node* node = find(name.substr(0, colon));
+  if (!node)
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("the graph has no node \"{}\"", name.substr(0, colon)));
+  if (index >= static_cast<int>(node->outputs().size()))
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} has {} outputs, so there is no \"{}\"",
+                            node->describe(), node->outputs().size(), name));
+  return {node, index};
+}
+
+std::unique_ptr<Graph> Graph::clone() const {
+  return clone_of(std::vector<bool>(nodes_.size(), true));
+}
+
+std::unique_ptr<Graph> Graph::clone_of(const std::vector<bool>& wanted) const {
+  auto copy = std::make_unique<Graph>();
+  std::vector<Node*> twins(nodes_.size());
+  for (const auto& node : nodes_) {
+    const auto id = static_cast<size_t>(node->id());
+    if (!wanted[id]) continue;
+    auto twin = std::unique_ptr<Node>(new Node(*node));
+    twin->graph_ = copy.get();
+    twin->id_ = static_cast<int>(copy->nodes_.size());
+    copy->by_name_[twin->name_] = twins[id] = twin.get();
+    copy->nodes_.push_back(std::move(twin));
+  }
+  auto moved = [&](Node*& node) {
+    if (node) node = twins[static_cast<size_t>(node->id())];
+  };
+  for (const auto& node : copy->nodes_) {
+    for (Value& input : node->inputs_) moved(input.node);
+    for (Node*& before : node->control_inputs_) moved(before);
+    std::erase(node->control_inputs_, nullptr);
+  }
+  for (const auto& [name, values] : collections_)
+    for (Value value : values) {
+      moved(value.node);
+      if (value) copy->collections_[name].push_back(value);
+    }
+  copy->name_uses_ = name_uses_;
+  copy->seed_ = seed_;
+  return copy;
+}
+
+std::string Graph::unique_name(std::string_view name) {
+  const std::string wanted = name_scope_ + std::string(name);
+  int& uses = name_uses_[wanted];
+  if (uses++ == 0) return wanted;
+  for (int i = uses - 1;; ++i) {
+    std::string unique = fmt::format("{}_{}", wanted, i);
+    if (name_uses_.emplace(unique, 1).second) return unique;
+  }
+}
+
+std::vector<Value>& Graph::collection(std::string_view name) {
+  const auto at = collections_.find(name);
+  return at != collections_.end() ? at->second
+                                  : collections_[std::string(name)];
+}
+
+NameScope::NameScope(Graph& graph, std::string_view name)
+    : graph_(graph), before_(graph.name_scope_) {
+  graph.name_scope_ = graph.unique_name(name) + "/";
+}
+
+NameScope::~NameScope() { graph_.name_scope_ = before_; }
+
+DeviceScope::DeviceScope(Graph& graph, std::string_view device)
+    : graph_(graph), before_(graph.device_) {
+  const DeviceName inner = DeviceName::parse(device).value();
+  const DeviceName outer = DeviceName::parse(before_).value();
+  graph.device_ = outer.refined_by(inner).to_string();
+}
+
+DeviceScope::~DeviceScope() { graph_.device_ = before_; }
+
+ControlScope::ControlScope(Graph& graph, const std::vector<Node*>& before,
+                           bool clear)
+    : graph_(graph), before_(graph.control_) {
+  if (clear) graph.control_.clear();
+  for (Node* node : before) graph.control_.push_back(node);
+}
+
+ControlScope::~ControlScope() { graph_.control_ = before_; }
+
+Value make(std::string_view op, std::vector<Value> inputs, Attrs attrs,
+           std::string name) {
+  if (inputs.empty() || !inputs[0])
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{}: its first input is no value", op));
+  Graph& graph = inputs[0].graph();
+  return graph
+      .add({.op = op,
+            .inputs = std::move(inputs),
+            .attrs = std::move(attrs),
+            .name = std::move(name)})
+      .output();
+}
+
+}  // namespace rondo

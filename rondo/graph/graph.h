@@ -1,0 +1,137 @@
+// Graph: the nodes of a program, in the order in which they were made.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "rondo/graph/node.h"
+#include "rondo/graph/op.h"
+
+namespace rondo {
+
+// What Graph::add needs to make a node.
+struct NodeArgs {
+  std::string_view op;
+  std::vector<Value> inputs = {};
+  Attrs attrs = {};
+  // Put behind the name scope and made unique; empty: the operation's name.
+  std::string name = {};
+  std::vector<Node*> control_inputs = {};
+  std::string origin = {};
+};
+
+// Nodes are only ever added, so a session that compiled a part of the graph
+// stays right while the program goes on building. One thread at a time builds;
+// reading may go on meanwhile only through a snapshot of the caller's.
+//
+// Wrong arguments throw rondo::Error at the call that is wrong, with the
+// operation, its name, and the shapes.
+class RONDO_API Graph {
+ public:
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  Node& add(NodeArgs args);
+
+  // In order of creation; inputs come before the nodes that use them, but for
+  // the edges that close loops.
+  const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  // nullptr when there is none.
+  Node* find(std::string_view name) const;
+  // "name" or "name:1"; throws when there is none.
+  Value value(std::string_view name) const;
+  // The same graph again, in its own memory.
+  std::unique_ptr<Graph> clone() const;
+  // Only the nodes whose place in `wanted`, indexed by id, is true; what they
+  // take from others is left empty for the caller to set.
+  std::unique_ptr<Graph> clone_of(const std::vector<bool>& wanted) const;
+
+  // The name that the next node with this one gets: within the scopes, and with
+  // "_1", "_2", … behind it where it is taken.
+  std::string unique_name(std::string_view name);
+  const std::string& name_scope() const { return name_scope_; }
+  const std::string& device_scope() const { return device_; }
+
+  // Named lists of values that parts of a program keep for each other, such as
+  // "variables" or "summaries".
+  std::vector<Value>& collection(std::string_view name);
+  const std::map<std::string, std::vector<Value>, std::less<>>& collections()
+      const {
+    return collections_;
+  }
+
+  // Where random operations without a seed of their own take theirs from; 0:
+  // unpredictable.
+  int64_t seed() const { return seed_; }
+  void set_seed(int64_t seed) { seed_ = seed; }
+
+ private:
+  friend class NameScope;
+  friend class DeviceScope;
+  friend class ControlScope;
+
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::unordered_map<std::string, Node*> by_name_;
+  std::unordered_map<std::string, int> name_uses_;  // of nodes and scopes
+  std::map<std::string, std::vector<Value>, std::less<>> collections_;
+  std::string name_scope_;  // "" or "outer/inner/"
+  std::string device_;
+  std::vector<Node*> control_;
+  int64_t seed_ = 0;
+};
+
+// While it lives, nodes of the graph are named "name/…".
+class RONDO_API NameScope {
+ public:
+  NameScope(Graph& graph, std::string_view name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+  // "outer/name/".
+  const std::string& name() const { return graph_.name_scope(); }
+
+ private:
+  Graph& graph_;
+  std::string before_;
+};
+
+// While it lives, nodes of the graph ask for this device. A partial name, such
+// as "/cpu:1", replaces that part of the scope around it.
+class RONDO_API DeviceScope {
+ public:
+  DeviceScope(Graph& graph, std::string_view device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Graph& graph_;
+  std::string before_;
+};
+
+// While it lives, nodes of the graph run after these; `clear` drops what scopes
+// around it asked for.
+class RONDO_API ControlScope {
+ public:
+  ControlScope(Graph& graph, const std::vector<Node*>& before,
+               bool clear = false);
+  ~ControlScope();
+  ControlScope(const ControlScope&) = delete;
+  ControlScope& operator=(const ControlScope&) = delete;
+
+ private:
+  Graph& graph_;
+  std::vector<Node*> before_;
+};
+
+// A node with one output, of the graph of its first input.
+RONDO_API Value make(std::string_view op, std::vector<Value> inputs,
+                     Attrs attrs = {}, std::string name = {});
+
+}  // namespace rondo

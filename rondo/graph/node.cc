@@ -1,0 +1,35 @@
+#include "rondo/graph/node.h"
+
+#include <algorithm>
+
+#include "rondo/graph/op.h"
+
+namespace rondo {
+
+Graph& Value::graph() const { return node->graph(); }
+
+DType Value::dtype() const {
+  return node->outputs()[static_cast<size_t>(index)].dtype;
+}
+
+const PartialShape& Value::shape() const {
+  return node->outputs()[static_cast<size_t>(index)].shape;
+}
+
+std::string Value::name() const {
+  return index == 0 ? node->name() : fmt::format("{}:{}", node->name(), index);
+}
+
+std::string Node::describe() const {
+  std::string text = fmt::format("{} \"{}\"", op_->name, name_);
+  if (!origin_.empty()) text += " (" + origin_ + ")";
+  return text;
+}
+
+void Node::add_control_input(Node& before) {
+  if (std::find(control_inputs_.begin(), control_inputs_.end(), &before) ==
+      control_inputs_.end())
+    control_inputs_.push_back(&before);
+}
+
+}  // namespace rondo

@@ -1,0 +1,207 @@
+#include "rondo/graph/ops/state.h"
+
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/infer.h"
+#include "rondo/graph/ops/register.h"
+
+namespace rondo {
+namespace {
+
+Status infer_variable(InferContext& c) {
+  c.output(c.attr<DType>("dtype"), c.attr<PartialShape>("shape"));
+  return {};
+}
+
+Status infer_bool(InferContext& c) {
+  c.output(DType::kBool, PartialShape::scalar());
+  return {};
+}
+
+// Of the variable's own type and shape, which the node knows by attributes.
+Status infer_assign(InferContext& c) {
+  const DType dtype = c.attr<DType>("dtype");
+  if (c.dtype(0) != dtype)
+    return error(
+        Code::kInvalidArgument, "the variable \"{}\" has type {}, the value {}",
+        c.attr<std::string>("variable"), name_of(dtype), name_of(c.dtype(0)));
+  auto shape = merge(c.attr<PartialShape>("shape"), c.shape(0));
+  if (!shape.ok())
+    return error(Code::kInvalidArgument,
+                 "the variable \"{}\" has shape {}, the value {}",
+                 c.attr<std::string>("variable"),
+                 c.attr<PartialShape>("shape").to_string(),
+                 c.shape(0).to_string());
+  c.output(dtype, *shape);
+  return {};
+}
+
+// indices of any rank, rows of the shape indices + the variable's but for its
+// first extent.
+Status infer_scatter(InferContext& c) {
+  const PartialShape& shape = c.attr<PartialShape>("shape");
+  if (c.dtype(1) != c.attr<DType>("dtype"))
+    return error(Code::kInvalidArgument,
+                 "the variable \"{}\" has type {}, the rows {}",
+                 c.attr<std::string>("variable"),
+                 name_of(c.attr<DType>("dtype")), name_of(c.dtype(1)));
+  if (shape.has_rank() && c.shape(0).has_rank() && c.shape(1).has_rank()) {
+    if (shape.rank() == 0)
+      return error(Code::kInvalidArgument, "the variable \"{}\" is a scalar",
+                   c.attr<std::string>("variable"));
+    Ints wanted(c.shape(0).extents().begin(), c.shape(0).extents().end());
+    wanted.insert(wanted.end(), shape.extents().begin() + 1,
+                  shape.extents().end());
+    const PartialShape expected(wanted);
+    if (!expected.compatible(c.shape(1)))
+      return error(Code::kInvalidArgument,
+                   "the rows have shape {}, expected {}",
+                   c.shape(1).to_string(), expected.to_string());
+  }
+  c.output(c.attr<DType>("dtype"), shape);
+  return {};
+}
+
+std::vector<AttrSpec> variable_attrs() {
+  return {{"variable", std::string(), false,
+           "the variable's name; empty: this node's"},
+          {"dtype", DType::kF32, false, "its element type"},
+          {"shape", PartialShape(), false, "its shape"}};
+}
+
+void add_change(OpRegistry& ops, std::string_view name, std::string_view doc) {
+  ops.add({.name = name,
+           .doc = doc,
+           .inputs = {{"value"}},
+           .outputs = {"new_value"},
+           .attrs = variable_attrs(),
+           .infer = infer_assign,
+           .kind = OpKind::kStateful});
+}
+
+void add_scatter(OpRegistry& ops, std::string_view name, std::string_view doc) {
+  ops.add({.name = name,
+           .doc = doc,
+           .inputs = {{"indices", TypeSet::kIndex, false, 0},
+                      {"rows", TypeSet::kAnyType, false, 0}},
+           .outputs = {"new_value"},
+           .attrs = variable_attrs(),
+           .infer = infer_scatter,
+           .kind = OpKind::kStateful});
+}
+
+Value change(std::string_view op, Value variable, std::vector<Value> inputs,
+             std::string name = {}) {
+  return make(op, std::move(inputs),
+              {{"variable", variable_name(variable)},
+               {"dtype", variable.dtype()},
+               {"shape", variable.shape()}},
+              std::move(name));
+}
+
+}  // namespace
+
+void register_state_ops(OpRegistry& ops) {
+  ops.add({.name = "Variable",
+           .doc = "The value of a variable.",
+           .outputs = {"value"},
+           .attrs = variable_attrs(),
+           .infer = infer_variable,
+           .constant = true,
+           .kind = OpKind::kStateful});
+  ops.add({.name = "IsInitialized",
+           .doc = "Whether a variable has a value.",
+           .outputs = {"initialized"},
+           .attrs = variable_attrs(),
+           .infer = infer_bool,
+           .constant = true,
+           .kind = OpKind::kStateful});
+  add_change(ops, "Assign", "Sets a variable; gives the new value.");
+  add_change(ops, "AssignAdd", "Adds to a variable; gives the new value.");
+  add_change(ops, "AssignSub",
+             "Subtracts from a variable; gives the new value.");
+  add_scatter(ops, "ScatterUpdate", "Sets rows of a variable.");
+  add_scatter(ops, "ScatterAdd", "Adds to rows of a variable.");
+}
+
+Value variable(Graph& graph, Value initial, VariableOptions options) {
+  if (!initial)
+    throw Error(Code::kInvalidArgument, "variable: its initial value is none");
+  Node& node = graph.add(
+      {.op = "Variable",
+       .attrs = {{"dtype", initial.dtype()}, {"shape", initial.shape()}},
+       .name = std::move(options.name)});
+  Value value = node.output();
+  const Value set =
+      change("Assign", value, {initial},
+             node.name().substr(graph.name_scope().size()) + "/Assign");
+  graph.collection(kVariables).push_back(value);
+  if (options.trainable) graph.collection(kTrainable).push_back(value);
+  graph.collection(kInitializers).push_back(set);
+  return value;
+}
+
+const std::string& variable_name(Value variable) {
+  if (!variable || variable.node->op().name != "Variable")
+    throw Error(Code::kInvalidArgument,
+                variable ? fmt::format("{} is not a variable",
+                                       variable.node->describe())
+                         : "no value where a variable is wanted");
+  const auto& name = variable.node->attrs().get<std::string>("variable");
+  return name.empty() ? variable.node->name() : name;
+}
+
+Value read_variable(Value variable) {
+  return variable.graph()
+      .add({.op = "Variable",
+            .attrs = {{"variable", variable_name(variable)},
+                      {"dtype", variable.dtype()},
+                      {"shape", variable.shape()}},
+            .name = "read"})
+      .output();
+}
+
+Value initialized_value(Value variable) {
+  Graph& graph = variable.graph();
+  for (const Value& set : graph.collection(kInitializers))
+    if (set.node->attrs().get<std::string>("variable") ==
+        variable_name(variable)) {
+      const ControlScope after(graph, {set.node});
+      return read_variable(variable);
+    }
+  throw Error(Code::kInvalidArgument, fmt::format("{} has no initial value",
+                                                  variable.node->describe()));
+}
+
+Value is_initialized(Value variable) {
+  return variable.graph()
+      .add({.op = "IsInitialized",
+            .attrs = {{"variable", variable_name(variable)},
+                      {"dtype", variable.dtype()},
+                      {"shape", variable.shape()}}})
+      .output();
+}
+
+Value assign(Value variable, Value value) {
+  return change("Assign", variable, {value});
+}
+Value assign_add(Value variable, Value value) {
+  return change("AssignAdd", variable, {value});
+}
+Value assign_sub(Value variable, Value value) {
+  return change("AssignSub", variable, {value});
+}
+Value scatter_update(Value variable, Value indices, Value rows) {
+  return change("ScatterUpdate", variable, {indices, rows});
+}
+Value scatter_add(Value variable, Value indices, Value rows) {
+  return change("ScatterAdd", variable, {indices, rows});
+}
+
+Node& initializer(Graph& graph) {
+  std::vector<Node*> nodes;
+  for (const Value& set : graph.collection(kInitializers))
+    nodes.push_back(set.node);
+  return group(graph, nodes, "init");
+}
+
+}  // namespace rondo

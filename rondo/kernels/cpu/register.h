@@ -1,0 +1,14 @@
+// The lists of CPU kernels, one per file of this folder.
+#pragma once
+
+#include "rondo/kernels/kernel_registry.h"
+
+namespace rondo {
+
+void register_basic_kernels(KernelRegistry& kernels);
+void register_state_kernels(KernelRegistry& kernels);
+
+// All of the above.
+void register_cpu_kernels(KernelRegistry& kernels);
+
+}  // namespace rondo

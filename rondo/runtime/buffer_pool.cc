@@ -1,0 +1,130 @@
+#include "rondo/runtime/buffer_pool.h"
+
+#include <bit>
+#include <mutex>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+constexpr size_t kSmallest = 64;
+// Eight sizes to each doubling: at most an eighth of a block is not used.
+constexpr int kSteps = 8;
+constexpr int kClasses = 48 * kSteps;
+
+// The size class of a block of at least `bytes`, and that class's size.
+int class_of(size_t bytes) {
+  if (bytes <= kSmallest) return 0;
+  const size_t units = (bytes + kSmallest - 1) / kSmallest;
+  const int doubling = std::bit_width(units) - 1;
+  const size_t base = size_t{1} << doubling;
+  const size_t step = std::max<size_t>(1, base / kSteps);
+  const size_t steps = (units - base + step - 1) / step;
+  return doubling * kSteps + static_cast<int>(steps * step * kSteps / base);
+}
+
+size_t size_of_class(int index) {
+  const size_t base = size_t{1} << (index / kSteps);
+  const size_t units =
+      base + (static_cast<size_t>(index % kSteps) * base + kSteps - 1) / kSteps;
+  return units * kSmallest;
+}
+
+}  // namespace
+
+// Keeps blocks as tensors of bytes, and the memory of shared_ptr's counters, so
+// that a step that has run before takes nothing from the heap.
+struct BufferPool::Blocks {
+  std::mutex mutex;
+  // All guarded by mutex.
+  std::array<std::vector<Tensor>, kClasses> free;
+  std::vector<void*> counters;
+  size_t counter_size = 0;
+  size_t bytes = 0;
+
+  ~Blocks() {
+    for (void* counter : counters) ::operator delete(counter);
+  }
+};
+
+namespace {
+
+template <class T, class Owner>
+struct CounterAllocator {
+  using value_type = T;
+  std::shared_ptr<Owner> owner;
+
+  explicit CounterAllocator(std::shared_ptr<Owner> o) : owner(std::move(o)) {}
+  template <class U>
+  CounterAllocator(const CounterAllocator<U, Owner>& other)
+      : owner(other.owner) {}
+  T* allocate(size_t n) {
+    const size_t size = n * sizeof(T);
+    {
+      const std::lock_guard lock(owner->mutex);
+      if (owner->counter_size == size && !owner->counters.empty()) {
+        void* counter = owner->counters.back();
+        owner->counters.pop_back();
+        return static_cast<T*>(counter);
+      }
+      if (owner->counter_size == 0) owner->counter_size = size;
+    }
+    return static_cast<T*>(::operator new(size));
+  }
+  void deallocate(T* p, size_t n) {
+    {
+      const std::lock_guard lock(owner->mutex);
+      if (owner->counter_size == n * sizeof(T)) {
+        owner->counters.push_back(p);
+        return;
+      }
+    }
+    ::operator delete(p);
+  }
+  template <class U>
+  bool operator==(const CounterAllocator<U, Owner>& other) const {
+    return owner == other.owner;
+  }
+};
+
+}  // namespace
+
+BufferPool::BufferPool() : blocks_(std::make_shared<Blocks>()) {}
+BufferPool::~BufferPool() = default;
+
+Tensor BufferPool::allocate(DType dtype, const Shape& shape) {
+  const auto bytes = static_cast<size_t>(shape.count()) * rondo::size_of(dtype);
+  const int index = class_of(bytes);
+  Tensor block;
+  bool found = false;
+  {
+    const std::lock_guard lock(blocks_->mutex);
+    auto& free = blocks_->free[static_cast<size_t>(index)];
+    if (!free.empty()) {
+      block = std::move(free.back());
+      free.pop_back();
+      found = true;
+    } else {
+      blocks_->bytes += size_of_class(index);
+    }
+  }
+  if (!found)
+    block =
+        Tensor::empty({static_cast<int64_t>(size_of_class(index))}, DType::kU8);
+  void* data = block.data();
+  auto give_back = [blocks = blocks_, index,
+                    held = std::move(block)](void*) mutable {
+    const std::lock_guard lock(blocks->mutex);
+    blocks->free[static_cast<size_t>(index)].push_back(std::move(held));
+  };
+  std::shared_ptr<void> counted(data, std::move(give_back),
+                                CounterAllocator<char, Blocks>(blocks_));
+  return Tensor::adopt(std::move(counted), dtype, shape);
+}
+
+size_t BufferPool::bytes() const {
+  const std::lock_guard lock(blocks_->mutex);
+  return blocks_->bytes;
+}
+
+}  // namespace rondo

@@ -1,0 +1,28 @@
+// BufferPool: memory for the tensors of steps, used again from step to step.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "rondo/kernels/kernel.h"
+
+namespace rondo {
+
+// Blocks come from the process's shared heap, so peers on the host can map what
+// is computed in them. A block that its tensors have let go waits here for the
+// next tensor of about its size. Tensors may outlive the pool. Any thread.
+class RONDO_API BufferPool final : public Allocator {
+ public:
+  BufferPool();
+  ~BufferPool() override;
+  Tensor allocate(DType dtype, const Shape& shape) override;
+  // Bytes in blocks, in use and waiting.
+  size_t bytes() const;
+
+ private:
+  struct Blocks;
+  std::shared_ptr<Blocks> blocks_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,184 @@
+#include "rondo/runtime/session.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "rondo/kernels/cpu/parallel.h"
+#include "rondo/runtime/buffer_pool.h"
+#include "rondo/runtime/step.h"
+#include "rondo/runtime/step_plan.h"
+#include "rondo/runtime/worker_pool.h"
+
+namespace rondo {
+namespace {
+
+// What one compiled plan is for: node ids and output numbers.
+using PlanKey = std::vector<int>;
+
+PlanKey key_of(const std::vector<Value>& fetches,
+               const std::vector<Feed>& feeds,
+               const std::vector<Node*>& targets) {
+  PlanKey key;
+  key.reserve(2 * (fetches.size() + feeds.size()) + targets.size() + 2);
+  auto add = [&](const Value& value) {
+    key.push_back(value.node->id());
+    key.push_back(value.index);
+  };
+  for (const Feed& feed : feeds) add(feed.value);
+  key.push_back(-1);
+  for (const Value& fetch : fetches) add(fetch);
+  key.push_back(-1);
+  for (const Node* target : targets) key.push_back(target->id());
+  return key;
+}
+
+// A plan with the steps that are not running at the moment.
+struct Compiled {
+  std::unique_ptr<StepPlan> plan;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Step>> idle;  // guarded by mutex
+};
+
+Status check_feed(const Feed& feed) {
+  const Value& value = feed.value;
+  if (feed.tensor.dtype() != value.dtype())
+    return error(Code::kInvalidArgument,
+                 "{} takes elements of {}, but was fed {}",
+                 value.node->describe(), name_of(value.dtype()),
+                 name_of(feed.tensor.dtype()));
+  if (!value.shape().compatible(PartialShape(feed.tensor.shape())))
+    return error(Code::kInvalidArgument,
+                 "{} has shape {}, but was fed a tensor of shape {}",
+                 value.node->describe(), value.shape().to_string(),
+                 feed.tensor.shape().to_string());
+  return {};
+}
+
+}  // namespace
+
+struct Session::Impl {
+  Impl(Graph& g, const SessionOptions& o)
+      : graph(g),
+        inter_op(std::max(1, o.inter_op_threads)),
+        intra_op(o.intra_op_threads > 0
+                     ? o.intra_op_threads
+                     : static_cast<int>(
+                           std::max(1U, std::thread::hardware_concurrency()))),
+        workers(inter_op - 1, [n = intra_op] { set_intra_op_threads(n); }) {}
+
+  Result<std::shared_ptr<Compiled>> compiled(
+      const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
+      const std::vector<Node*>& targets) {
+    PlanKey key = key_of(fetches, feeds, targets);
+    const std::lock_guard lock(mutex);
+    if (const auto at = plans.find(key); at != plans.end()) return at->second;
+    std::vector<Value> fed;
+    for (const Feed& feed : feeds) fed.push_back(feed.value);
+    auto made = std::make_shared<Compiled>();
+    try {
+      Subgraph part = extract(graph, fed, fetches, targets);
+      order_changes(part);
+      RONDO_ASSIGN_OR_RETURN(made->plan, compile(std::move(part), resources));
+    } catch (const Error& e) {
+      return Status(e.code(), e.what());
+    }
+    plans[std::move(key)] = made;
+    return made;
+  }
+
+  Graph& graph;
+  const int inter_op;
+  const int intra_op;
+  Resources resources;
+  BufferPool pool;
+  std::mutex mutex;
+  // Guarded by mutex; plans never go.
+  std::map<PlanKey, std::shared_ptr<Compiled>> plans;
+  WorkerPool workers;
+};
+
+Session::Session(Graph& graph, SessionOptions options)
+    : impl_(std::make_unique<Impl>(graph, options)) {}
+
+Session::~Session() = default;
+
+Graph& Session::graph() const { return impl_->graph; }
+Resources& Session::resources() { return impl_->resources; }
+
+Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
+                                         const std::vector<Feed>& feeds,
+                                         const std::vector<Node*>& targets,
+                                         const RunOptions& options) {
+  auto of_this_graph = [&](const Node* node) {
+    return node && &node->graph() == &impl_->graph;
+  };
+  for (const Value& fetch : fetches)
+    if (!of_this_graph(fetch.node))
+      return error(Code::kInvalidArgument,
+                   "a fetch is no value of the session's graph");
+  for (const Node* target : targets)
+    if (!of_this_graph(target))
+      return error(Code::kInvalidArgument,
+                   "a target is no node of the session's graph");
+  std::vector<Tensor> tensors;
+  tensors.reserve(feeds.size());
+  for (const Feed& feed : feeds) {
+    if (!of_this_graph(feed.value.node))
+      return error(Code::kInvalidArgument,
+                   "a feed is for no value of the session's graph");
+    RONDO_RETURN_IF_ERROR(check_feed(feed));
+    tensors.push_back(feed.tensor);
+  }
+  RONDO_ASSIGN_OR_RETURN(auto compiled,
+                         impl_->compiled(fetches, feeds, targets));
+  std::unique_ptr<Step> step;
+  {
+    const std::lock_guard lock(compiled->mutex);
+    if (!compiled->idle.empty()) {
+      step = std::move(compiled->idle.back());
+      compiled->idle.pop_back();
+    }
+  }
+  if (!step)
+    step =
+        std::make_unique<Step>(*compiled->plan, impl_->pool, impl_->resources);
+
+  Cancellation cancellation;
+  int link = 0;
+  if (options.cancellation)
+    link = options.cancellation->on_cancel(
+        [&] { cancellation.cancel(options.cancellation->reason()); });
+  const int threads_before = intra_op_threads();
+  set_intra_op_threads(impl_->intra_op);
+  step->begin(tensors, {.cancellation = &cancellation,
+                        .deadline = options.timeout == Duration::max()
+                                        ? Deadline::never()
+                                        : Deadline(options.timeout),
+                        .timeline = options.timeline,
+                        .several_threads = impl_->inter_op > 1});
+  impl_->workers.run([&] { step->work(); });
+  set_intra_op_threads(threads_before);
+  if (options.cancellation) options.cancellation->forget(link);
+  auto result = step->finish();
+  if (result.ok())
+    // What variables, constants, feeds or other fetches hold stays theirs.
+    for (Tensor& tensor : *result)
+      if (!tensor.unique()) tensor = tensor.clone();
+  const std::lock_guard lock(compiled->mutex);
+  compiled->idle.push_back(std::move(step));
+  return result;
+}
+
+Result<Tensor> Session::run(Value fetch, const std::vector<Feed>& feeds) {
+  auto result = run(std::vector<Value>{fetch}, feeds);
+  if (!result.ok()) return result.status();
+  return std::move((*result)[0]);
+}
+
+Status Session::run(Node& target, const std::vector<Feed>& feeds) {
+  return run({}, feeds, {&target}).status();
+}
+
+}  // namespace rondo

@@ -1,0 +1,411 @@
+#include "rondo/runtime/step.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo {
+
+// What a kernel that has started and not ended keeps.
+struct Step::AsyncRun {
+  Ready ready;
+  std::vector<Tensor> outputs;
+  KernelContext context;
+  Clock::time_point start = Clock::now();
+};
+
+Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
+    : plan_(plan), allocator_(allocator), resources_(resources) {
+  add_iteration(root_);
+}
+
+void Step::begin(std::span<const Tensor> feeds, const Options& options) {
+  options_ = options;
+  locks_ = options.several_threads || plan_.has_async;
+  ready_.clear();
+  next_ready_ = 0;
+  in_progress_ = 0;
+  told_to_cancel_ = false;
+  status_ = {};
+  fetched_.assign(plan_.subgraph.fetches.size(), Tensor());
+  is_fetched_.assign(plan_.subgraph.fetches.size(), 0);
+  Iteration& iteration = *root_.live.front();
+  const StepPlan::Frame& frame = plan_.frames[0];
+  iteration.waits = frame.waits;
+  std::ranges::fill(iteration.dead, 0);
+  std::ranges::fill(iteration.has_live, 0);
+  iteration.in_progress = 0;
+  iteration.children.clear();
+  for (size_t i = 0; i < feeds.size(); ++i)
+    for (const StepPlan::Edge& edge : plan_.feeds[i])
+      deliver(root_, iteration, edge,
+              edge.output == StepPlan::kControl ? Tensor() : feeds[i], false,
+              false);
+  for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
+}
+
+// ---- The threads of a run ---------------------------------------------------
+
+void Step::work() {
+  Lock lock(mutex_, std::defer_lock);
+  if (locks_) lock.lock();
+  std::vector<Tensor> outputs;
+  for (;;) {
+    if (options_.cancellation->cancelled())
+      fail(options_.cancellation->reason());
+    if (next_ready_ == ready_.size()) {
+      if (wait(lock)) continue;
+      return;
+    }
+    const Ready ready = ready_[next_ready_++];
+    if (next_ready_ == ready_.size()) {
+      ready_.clear();
+      next_ready_ = 0;
+    }
+    ++in_progress_;
+    run_one(ready, outputs, lock);
+  }
+}
+
+// Until there is something to do, or false: the run is over.
+bool Step::wait(Lock& lock) {
+  if (!status_.ok() && !told_to_cancel_) {
+    // What waits within this run is to stop; it answers in its own time, and
+    // from this thread too, so without the lock.
+    told_to_cancel_ = true;
+    const Status reason = status_;
+    if (locks_) lock.unlock();
+    options_.cancellation->cancel(reason);
+    if (locks_) lock.lock();
+    return true;
+  }
+  if (over()) {
+    if (locks_) wake_.notify_all();
+    return false;
+  }
+  // Naps are bounded: a cancellation does not know this condition variable.
+  const auto nap = std::min<Duration>(options_.deadline.left(),
+                                      std::chrono::milliseconds(20));
+  wake_.wait_for(lock, std::max<Duration>(nap, std::chrono::milliseconds(1)));
+  if (options_.deadline.passed() && status_.ok())
+    fail(error(Code::kTimeout, "the run did not end in time"));
+  return true;
+}
+
+void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
+                   Lock& lock) {
+  const StepPlan::Item& it = item(ready.item);
+  if (ready.dead || it.kind != ItemKind::kKernel) {
+    complete(ready, {}, {});
+  } else if (it.async) {
+    start_async(ready, lock);
+  } else {
+    run_kernel(ready, outputs, lock);
+  }
+}
+
+std::span<Tensor> Step::inputs_of(const Ready& ready) const {
+  const StepPlan::Item& it = item(ready.item);
+  return {ready.iteration->slots.data() + it.first_slot,
+          static_cast<size_t>(it.inputs)};
+}
+
+void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
+                      Lock& lock) {
+  const StepPlan::Item& it = item(ready.item);
+  if (locks_) lock.unlock();
+  const auto wanted = static_cast<size_t>(it.outputs);
+  if (outputs.size() < wanted) outputs.resize(wanted);
+  KernelContext context(allocator_, resources_, *options_.cancellation,
+                        inputs_of(ready), {outputs.data(), wanted});
+  const auto start =
+      options_.timeline ? Clock::now() : Clock::time_point::min();
+  Status status;
+  try {
+    status = it.kernel->run(context);
+  } catch (const Error& e) {
+    status = Status(e.code(), e.what());
+  } catch (const std::exception& e) {
+    status = Status(Code::kInternal, e.what());
+  }
+  if (options_.timeline)
+    options_.timeline->add(it.node->name(), std::string(it.node->op().name),
+                           start, Clock::now());
+  if (locks_) lock.lock();
+  complete(ready, {outputs.data(), wanted}, std::move(status));
+}
+
+void Step::start_async(const Ready& ready, Lock& lock) {
+  const StepPlan::Item& it = item(ready.item);
+  lock.unlock();
+  auto run = std::make_shared<AsyncRun>(
+      AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
+               KernelContext(allocator_, resources_, *options_.cancellation,
+                             inputs_of(ready), {})});
+  run->context = KernelContext(allocator_, resources_, *options_.cancellation,
+                               inputs_of(ready), run->outputs);
+  it.async->start(run->context, [this, run](Status status) {
+    const StepPlan::Item& its = item(run->ready.item);
+    if (options_.timeline)
+      options_.timeline->add(its.node->name(), std::string(its.node->op().name),
+                             run->start, Clock::now());
+    const std::lock_guard guard(mutex_);
+    complete(run->ready, run->outputs, std::move(status));
+    wake_.notify_all();
+  });
+  lock.lock();
+}
+
+void Step::complete(const Ready& ready, std::span<Tensor> outputs,
+                    Status status) {
+  --in_progress_;
+  if (!status.ok())
+    fail(status.with_context(item(ready.item).node->describe()));
+  if (status_.ok()) send(ready, outputs);
+  for (Tensor& input : inputs_of(ready)) input.release();
+  for (Tensor& output : outputs) output.release();
+  if (!status_.ok()) return;
+  if (--ready.iteration->in_progress == 0 && ready.frame->parent)
+    clean_up(*ready.frame);
+}
+
+void Step::fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+  ready_.clear();
+  next_ready_ = 0;
+}
+
+Result<std::vector<Tensor>> Step::finish() {
+  if (!status_.ok()) {
+    // Whatever was under way is dropped.
+    for (Tensor& slot : root_.live.front()->slots) slot.release();
+    root_.live.front()->children.clear();
+    return status_;
+  }
+  for (size_t i = 0; i < fetched_.size(); ++i)
+    if (!is_fetched_[i])
+      return error(Code::kInvalidArgument,
+                   "\"{}\" has no value in this run: it belongs to a branch "
+                   "that was not taken",
+                   plan_.subgraph.fetches[i].name());
+  return std::move(fetched_);
+}
+
+// ---- Tokens -----------------------------------------------------------------
+
+void Step::make_ready(FrameRun& frame, Iteration& iteration, int number,
+                      bool dead) {
+  if (!status_.ok()) return;
+  ++iteration.in_progress;
+  ready_.push_back({number, &frame, &iteration, dead});
+  if (locks_ && options_.several_threads) wake_.notify_one();
+}
+
+void Step::send(const Ready& ready, std::span<Tensor> outputs) {
+  const StepPlan::Item& it = item(ready.item);
+  const std::span<Tensor> inputs = inputs_of(ready);
+  auto first_input = [&] {
+    return ready.dead || inputs.empty() ? Tensor() : std::move(inputs[0]);
+  };
+  switch (it.kind) {
+    case ItemKind::kEnter: enter(ready, first_input()); return;
+    case ItemKind::kExit: leave(ready, first_input()); return;
+    case ItemKind::kNext: next(ready, first_input()); return;
+    default: break;
+  }
+  Tensor forwarded;
+  int taken = -1;  // the output that lives, when only one does
+  Tensor which;
+  if (!ready.dead && it.kind == ItemKind::kNothing && it.inputs > 0)
+    forwarded = std::move(inputs[0]);
+  if (!ready.dead && it.kind == ItemKind::kSwitch) {
+    taken = inputs[1].span<bool>()[0] ? 1 : 0;
+    forwarded = std::move(inputs[0]);
+  }
+  if (!ready.dead && it.kind == ItemKind::kMerge) {
+    const int live =
+        ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
+    forwarded = std::move(inputs[static_cast<size_t>(live)]);
+    which = Tensor::full<int64_t>(Shape{}, live);
+  }
+  for (int e = 0; e < it.edges; ++e) {
+    const StepPlan::Edge& edge =
+        plan_.edges[static_cast<size_t>(it.first_edge + e)];
+    const bool dead =
+        ready.dead || (taken >= 0 && edge.output != StepPlan::kControl &&
+                       edge.output != taken);
+    if (dead || edge.output == StepPlan::kControl) {
+      deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
+      continue;
+    }
+    Tensor& source =
+        it.kind == ItemKind::kKernel ? outputs[static_cast<size_t>(edge.output)]
+        : it.kind == ItemKind::kMerge && edge.output == 1 ? which
+                                                          : forwarded;
+    const bool last =
+        e + 1 == it.edges ||
+        plan_.edges[static_cast<size_t>(it.first_edge + e + 1)].output !=
+            edge.output;
+    deliver(*ready.frame, *ready.iteration, edge,
+            last ? std::move(source) : source, false, false);
+  }
+}
+
+void Step::deliver(FrameRun& frame, Iteration& iteration,
+                   const StepPlan::Edge& edge, Tensor tensor, bool dead,
+                   bool from_enter) {
+  if (edge.item == StepPlan::kFetch) {
+    const auto i = static_cast<size_t>(edge.slot);
+    if (dead) return;
+    fetched_[i] = std::move(tensor);
+    is_fetched_[i] = 1;
+    return;
+  }
+  const StepPlan::Item& it = item(edge.item);
+  const auto local = static_cast<size_t>(it.local);
+  const bool control = edge.slot == StepPlan::kControl;
+  if (!control && !dead)
+    iteration.slots[static_cast<size_t>(edge.slot)] = std::move(tensor);
+  if (it.kind != ItemKind::kMerge) {
+    if (dead) ++iteration.dead[local];
+    if (--iteration.waits[local] == 0)
+      make_ready(frame, iteration, edge.item, iteration.dead[local] > 0);
+    return;
+  }
+  // A merge is ready when its control inputs have come and one input lives, or
+  // all are dead. A loop that is not entered never closes, so there the dead
+  // entry alone decides.
+  bool decided = false;
+  if (control) {
+    --iteration.waits[local];
+    decided = true;
+  } else if (!dead) {
+    decided = iteration.has_live[local] == 0;
+    if (decided)
+      iteration.has_live[local] =
+          static_cast<char>(edge.slot - it.first_slot + 1);
+  } else {
+    ++iteration.dead[local];
+    if (from_enter) iteration.dead[local] = it.inputs;
+    decided = true;
+  }
+  if (!decided || iteration.waits[local] != 0) return;
+  if (iteration.has_live[local] > 0 && (control || !dead))
+    make_ready(frame, iteration, edge.item, false);
+  else if (iteration.has_live[local] == 0 && iteration.dead[local] == it.inputs)
+    make_ready(frame, iteration, edge.item, true);
+}
+
+// ---- Loops ------------------------------------------------------------------
+
+Iteration& Step::add_iteration(FrameRun& frame) {
+  const StepPlan::Frame& plan = plan_.frames[static_cast<size_t>(frame.frame)];
+  auto iteration = std::make_unique<Iteration>();
+  iteration->number = frame.next_number++;
+  iteration->slots.resize(static_cast<size_t>(plan.slots));
+  iteration->waits = plan.waits;
+  iteration->dead.assign(plan.items.size(), 0);
+  iteration->has_live.assign(plan.items.size(), 0);
+  frame.live.push_back(std::move(iteration));
+  Iteration& made = *frame.live.back();
+  for (const FrameRun::Token& token : frame.constants)
+    to_edges(frame, made, token.item, token.tensor, token.dead);
+  return made;
+}
+
+void Step::to_edges(FrameRun& frame, Iteration& iteration, int number,
+                    const Tensor& tensor, bool dead) {
+  const StepPlan::Item& it = item(number);
+  for (int e = 0; e < it.edges; ++e) {
+    const StepPlan::Edge& edge =
+        plan_.edges[static_cast<size_t>(it.first_edge + e)];
+    const bool empty = dead || edge.output == StepPlan::kControl;
+    deliver(frame, iteration, edge, empty ? Tensor() : tensor, dead,
+            it.kind == ItemKind::kEnter);
+  }
+}
+
+FrameRun& Step::child_of(FrameRun& frame, Iteration& iteration, int target) {
+  for (const auto& child : iteration.children)
+    if (child->frame == target) return *child;
+  auto child = std::make_unique<FrameRun>();
+  child->frame = target;
+  child->parent = &frame;
+  child->parent_iteration = &iteration;
+  const StepPlan::Frame& plan = plan_.frames[static_cast<size_t>(target)];
+  child->enters_left = plan.enters;
+  child->left.assign(plan.exits.size(), 0);
+  iteration.children.push_back(std::move(child));
+  add_iteration(*iteration.children.back());
+  return *iteration.children.back();
+}
+
+void Step::enter(const Ready& ready, Tensor tensor) {
+  const StepPlan::Item& it = item(ready.item);
+  FrameRun& child = child_of(*ready.frame, *ready.iteration, it.target_frame);
+  if (it.constant) {
+    child.constants.push_back({ready.item, tensor, ready.dead});
+    for (size_t i = 0; i < child.live.size(); ++i)
+      to_edges(child, *child.live[i], ready.item, tensor, ready.dead);
+  } else {
+    to_edges(child, *child.live.front(), ready.item, tensor, ready.dead);
+  }
+  if (--child.enters_left == 0 && child.live.front()->in_progress == 0)
+    clean_up(child);
+}
+
+void Step::leave(const Ready& ready, Tensor tensor) {
+  // A dead exit may only mean that the loop goes on.
+  if (ready.dead) return;
+  FrameRun& frame = *ready.frame;
+  const auto& exits = plan_.frames[static_cast<size_t>(frame.frame)].exits;
+  const auto at = std::find(exits.begin(), exits.end(), ready.item);
+  frame.left[static_cast<size_t>(at - exits.begin())] = 1;
+  to_edges(*frame.parent, *frame.parent_iteration, ready.item, tensor, false);
+}
+
+void Step::next(const Ready& ready, Tensor tensor) {
+  if (ready.dead) return;
+  FrameRun& frame = *ready.frame;
+  const int number = ready.iteration->number + 1;
+  if (number == frame.next_number) {
+    const auto most = static_cast<size_t>(
+        plan_.frames[static_cast<size_t>(frame.frame)].parallel);
+    if (frame.live.size() >= std::max<size_t>(1, most)) {
+      frame.deferred.push_back({ready.item, std::move(tensor), false});
+      return;
+    }
+    add_iteration(frame);
+  }
+  const auto at = static_cast<size_t>(number - frame.live.front()->number);
+  to_edges(frame, *frame.live[at], ready.item, tensor, false);
+}
+
+// Drops iterations, oldest first, in which nothing can happen any more, lets
+// those that had to wait begin, and ends the frame when none is left.
+void Step::clean_up(FrameRun& frame) {
+  while (!frame.live.empty()) {
+    const Iteration& oldest = *frame.live.front();
+    if (oldest.in_progress > 0 || !oldest.children.empty() ||
+        (oldest.number == 0 && frame.enters_left > 0))
+      return;
+    // Tokens for the iteration behind the newest were all deferred, or none.
+    auto deferred = std::move(frame.deferred);
+    frame.deferred.clear();
+    if (!deferred.empty()) {
+      Iteration& fresh = add_iteration(frame);
+      for (const FrameRun::Token& token : deferred)
+        to_edges(frame, fresh, token.item, token.tensor, false);
+    }
+    frame.live.pop_front();
+  }
+  FrameRun* parent = frame.parent;
+  Iteration& around = *frame.parent_iteration;
+  const auto& exits = plan_.frames[static_cast<size_t>(frame.frame)].exits;
+  for (size_t i = 0; i < exits.size(); ++i)
+    if (!frame.left[i]) to_edges(*parent, around, exits[i], Tensor(), true);
+  std::erase_if(around.children,
+                [&](const auto& child) { return child.get() == &frame; });
+  if (parent->parent && around.in_progress == 0) clean_up(*parent);
+}
+
+}  // namespace rondo

@@ -1,0 +1,96 @@
+// Step: one run of a StepPlan.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/kernels/cancellation.h"
+#include "rondo/runtime/frame_run.h"
+#include "rondo/runtime/step_plan.h"
+#include "rondo/runtime/timeline.h"
+
+namespace rondo {
+
+// Runs its plan any number of times, once at a time, and keeps its memory in
+// between. Tokens arrive at items; an item that has all it waits for joins the
+// ready list; threads that work on the step take items off the list, run them
+// without holding the lock, and send their tokens on. A token may be dead:
+// there is no value because a branch was not taken; what needs it is dead too.
+class Step {
+ public:
+  Step(const StepPlan& plan, Allocator& allocator, Resources& resources);
+
+  struct Options {
+    Cancellation* cancellation = nullptr;  // of this run alone
+    Deadline deadline = Deadline::never();
+    Timeline* timeline = nullptr;
+    bool several_threads = false;  // will call work()
+  };
+  // Sets up a run. The caller keeps the feeds until it is over.
+  void begin(std::span<const Tensor> feeds, const Options& options);
+  // Works on the run until it is over; several threads may at once.
+  void work();
+  // After work() has returned everywhere.
+  Result<std::vector<Tensor>> finish();
+
+ private:
+  struct Ready {
+    int item;
+    FrameRun* frame;
+    Iteration* iteration;
+    bool dead;
+  };
+  struct AsyncRun;
+  using Lock = std::unique_lock<std::mutex>;
+
+  const StepPlan::Item& item(int number) const {
+    return plan_.items[static_cast<size_t>(number)];
+  }
+  void run_one(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
+  void run_kernel(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
+  void start_async(const Ready& ready, Lock& lock);
+  void complete(const Ready& ready, std::span<Tensor> outputs, Status status);
+  bool wait(Lock& lock);
+  std::span<Tensor> inputs_of(const Ready& ready) const;
+  void send(const Ready& ready, std::span<Tensor> outputs);
+  void deliver(FrameRun& frame, Iteration& iteration,
+               const StepPlan::Edge& edge, Tensor tensor, bool dead,
+               bool from_enter);
+  void make_ready(FrameRun& frame, Iteration& iteration, int number, bool dead);
+  void enter(const Ready& ready, Tensor tensor);
+  void leave(const Ready& ready, Tensor tensor);
+  void next(const Ready& ready, Tensor tensor);
+  Iteration& add_iteration(FrameRun& frame);
+  void to_edges(FrameRun& frame, Iteration& iteration, int number,
+                const Tensor& tensor, bool dead);
+  FrameRun& child_of(FrameRun& frame, Iteration& iteration, int target);
+  void clean_up(FrameRun& frame);
+  void fail(Status status);
+  bool over() const {
+    return in_progress_ == 0 && next_ready_ == ready_.size();
+  }
+
+  const StepPlan& plan_;
+  Allocator& allocator_;
+  Resources& resources_;
+  Options options_;
+  bool locks_ = false;  // whether more than one thread may be in here
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  // All guarded by mutex_, where locks_.
+  std::vector<Ready> ready_;  // first come, first served
+  size_t next_ready_ = 0;     // those before it are taken
+  int in_progress_ = 0;       // taken and not complete
+  bool told_to_cancel_ = false;
+  FrameRun root_;
+  Status status_;
+  std::vector<Tensor> fetched_;
+  std::vector<char> is_fetched_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,60 @@
+#include "rondo/runtime/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <thread>
+
+namespace rondo {
+namespace {
+
+double microseconds(Clock::duration d) {
+  return std::chrono::duration<double, std::micro>(d).count();
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+void Timeline::add(std::string node, std::string op, Clock::time_point start,
+                   Clock::time_point end) {
+  const size_t id = std::hash<std::thread::id>()(std::this_thread::get_id());
+  const std::lock_guard lock(mutex_);
+  auto at = std::find(thread_ids_.begin(), thread_ids_.end(), id);
+  if (at == thread_ids_.end()) at = thread_ids_.insert(at, id);
+  events_.push_back({std::move(node), std::move(op),
+                     microseconds(start - origin_), microseconds(end - start),
+                     static_cast<int>(at - thread_ids_.begin())});
+}
+
+std::vector<Timeline::Event> Timeline::events() const {
+  const std::lock_guard lock(mutex_);
+  return events_;
+}
+
+std::string Timeline::to_json() const {
+  std::string text = "{\"traceEvents\": [";
+  bool first = true;
+  for (const Event& event : events()) {
+    text += fmt::format(
+        "{}\n{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"ts\": {:.3f}, "
+        "\"dur\": {:.3f}, \"pid\": 0, \"tid\": {}, \"args\": {{\"op\": {}}}}}",
+        first ? "" : ",", quoted(event.node), quoted(event.op), event.start_us,
+        event.us, event.thread, quoted(event.op));
+    first = false;
+  }
+  return text + "\n]}\n";
+}
+
+}  // namespace rondo

@@ -1,0 +1,38 @@
+// Timeline: when each node of a run started and ended, for a Chrome trace.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/export.h"
+
+namespace rondo {
+
+// Filled by the threads of a run; read when it is over.
+class RONDO_API Timeline {
+ public:
+  struct Event {
+    std::string node;
+    std::string op;
+    double start_us = 0;  // since the timeline was made
+    double us = 0;
+    int thread = 0;
+  };
+
+  void add(std::string node, std::string op, Clock::time_point start,
+           Clock::time_point end);
+  std::vector<Event> events() const;
+  // As chrome://tracing and Perfetto read it.
+  std::string to_json() const;
+
+ private:
+  const Clock::time_point origin_ = Clock::now();
+  mutable std::mutex mutex_;
+  std::vector<Event> events_;       // guarded by mutex_
+  std::vector<size_t> thread_ids_;  // guarded by mutex_
+};
+
+}  // namespace rondo
