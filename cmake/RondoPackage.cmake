@@ -22,7 +22,7 @@ target_compile_features(rondo PUBLIC cxx_std_20)
 # Headers of fmt are part of the interface (status.h); the rest is inside.
 target_link_libraries(rondo
   PUBLIC fmt::fmt
-  PRIVATE $<BUILD_INTERFACE:rondo_flags> OpenMP::OpenMP_CXX OpenSSL::Crypto
+  PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
           PkgConfig::hwy Threads::Threads)
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
@@ -45,8 +45,16 @@ set(headers
   rondo/graph/graph.h
   rondo/graph/node.h
   rondo/graph/op.h
+  rondo/graph/ops/array.h
   rondo/graph/ops/basic.h
+  rondo/graph/ops/conv.h
+  rondo/graph/ops/elementwise.h
+  rondo/graph/ops/matrix.h
+  rondo/graph/ops/nn.h
+  rondo/graph/ops/random.h
+  rondo/graph/ops/reduction.h
   rondo/graph/ops/state.h
+  rondo/graph/ops/update.h
   rondo/graph/partial_shape.h
   rondo/kernels/cancellation.h
   rondo/kernels/resources.h

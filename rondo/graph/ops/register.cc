@@ -5,6 +5,14 @@ namespace rondo {
 void register_all_ops(OpRegistry& ops) {
   register_basic_ops(ops);
   register_state_ops(ops);
+  register_elementwise_ops(ops);
+  register_reduction_ops(ops);
+  register_array_ops(ops);
+  register_matrix_ops(ops);
+  register_nn_ops(ops);
+  register_conv_ops(ops);
+  register_random_ops(ops);
+  register_update_ops(ops);
 }
 
 }  // namespace rondo

@@ -7,6 +7,14 @@ namespace rondo {
 
 void register_basic_ops(OpRegistry& ops);
 void register_state_ops(OpRegistry& ops);
+void register_elementwise_ops(OpRegistry& ops);
+void register_reduction_ops(OpRegistry& ops);
+void register_array_ops(OpRegistry& ops);
+void register_matrix_ops(OpRegistry& ops);
+void register_nn_ops(OpRegistry& ops);
+void register_conv_ops(OpRegistry& ops);
+void register_random_ops(OpRegistry& ops);
+void register_update_ops(OpRegistry& ops);
 
 // All of the above.
 void register_all_ops(OpRegistry& ops);

@@ -5,6 +5,14 @@ namespace rondo {
 void register_cpu_kernels(KernelRegistry& kernels) {
   register_basic_kernels(kernels);
   register_state_kernels(kernels);
+  register_elementwise_kernels(kernels);
+  register_reduction_kernels(kernels);
+  register_array_kernels(kernels);
+  register_matrix_kernels(kernels);
+  register_nn_kernels(kernels);
+  register_conv_kernels(kernels);
+  register_random_kernels(kernels);
+  register_update_kernels(kernels);
 }
 
 }  // namespace rondo

@@ -7,6 +7,14 @@ namespace rondo {
 
 void register_basic_kernels(KernelRegistry& kernels);
 void register_state_kernels(KernelRegistry& kernels);
+void register_elementwise_kernels(KernelRegistry& kernels);
+void register_reduction_kernels(KernelRegistry& kernels);
+void register_array_kernels(KernelRegistry& kernels);
+void register_matrix_kernels(KernelRegistry& kernels);
+void register_nn_kernels(KernelRegistry& kernels);
+void register_conv_kernels(KernelRegistry& kernels);
+void register_random_kernels(KernelRegistry& kernels);
+void register_update_kernels(KernelRegistry& kernels);
 
 // All of the above.
 void register_cpu_kernels(KernelRegistry& kernels);

@@ -1,0 +1,8 @@
+// Convolutions and pooling.
+#pragma once
+
+#include "rondo/graph/graph.h"
+
+namespace rondo {
+
+}  // namespace rondo

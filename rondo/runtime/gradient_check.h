@@ -1,0 +1,23 @@
+// check_gradient: an operation's gradient against finite differences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/runtime/session.h"
+
+namespace rondo {
+
+struct GradientCheck {
+  // The largest |analytic - numeric| / max(1, |analytic|, |numeric|).
+  double worst = 0;
+  std::string where;  // "x[3]: analytic 1, numeric 2"
+};
+
+// Of sum(w * y) for random weights w, by each element of each of `at` that has
+// type f64, by central differences. y must have type f64. Runs in a session of
+// its own after `initializer`, where there is one.
+RONDO_API GradientCheck check_gradient(Value y, const std::vector<Feed>& at,
+                                       Node* initializer = nullptr);
+
+}  // namespace rondo
