@@ -41,12 +41,14 @@ set(headers
   rondo/capi/rondo_c.h
   rondo/collectives/communicator.h
   rondo/graph/attr.h
+  rondo/graph/flow_context.h
   rondo/graph/gradients.h
   rondo/graph/graph.h
   rondo/graph/node.h
   rondo/graph/op.h
   rondo/graph/ops/array.h
   rondo/graph/ops/basic.h
+  rondo/graph/ops/control.h
   rondo/graph/ops/conv.h
   rondo/graph/ops/elementwise.h
   rondo/graph/ops/matrix.h

@@ -5,6 +5,7 @@
 #include "rondo/graph/graph.h"
 #include "rondo/graph/ops/array.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/control.h"
 #include "rondo/graph/ops/conv.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/matrix.h"

@@ -19,6 +19,9 @@ Node& Graph::add(NodeArgs args) {
   node->name_ = args.name.empty() ? std::string(op->name) : args.name;
   node->attrs_ = std::move(args.attrs);
   node->inputs_ = std::move(args.inputs);
+  for (FlowContext* context : std::vector(contexts_))
+    for (Value& input : node->inputs_)
+      if (input) input = context->bring_in(input);
   auto outputs = check_node(*this, *node, node->attrs_);
   if (!outputs.ok()) {
     node->name_ = name_scope_ + node->name_;
@@ -31,6 +34,9 @@ Node& Graph::add(NodeArgs args) {
   node->device_ = device_;
   for (Node* before : control_) node->add_control_input(*before);
   for (Node* before : args.control_inputs) node->add_control_input(*before);
+  if (!contexts_.empty() && node->inputs_.empty() &&
+      node->control_inputs_.empty())
+    node->add_control_input(contexts_.back()->pivot());
   node->id_ = static_cast<int>(nodes_.size());
   nodes_.push_back(std::move(node));
   Node& made = *nodes_.back();

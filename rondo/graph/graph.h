@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "rondo/graph/flow_context.h"
 #include "rondo/graph/node.h"
 #include "rondo/graph/op.h"
 
@@ -75,6 +76,7 @@ class RONDO_API Graph {
   friend class NameScope;
   friend class DeviceScope;
   friend class ControlScope;
+  friend class FlowContext;
 
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Node*> by_name_;
@@ -83,6 +85,7 @@ class RONDO_API Graph {
   std::string name_scope_;  // "" or "outer/inner/"
   std::string device_;
   std::vector<Node*> control_;
+  std::vector<FlowContext*> contexts_;  // outermost first
   int64_t seed_ = 0;
 };
 

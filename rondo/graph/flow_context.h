@@ -1,0 +1,39 @@
+// FlowContext: what changes about nodes that are made within a branch or loop.
+#pragma once
+
+#include "rondo/graph/node.h"
+
+namespace rondo {
+
+// While one is in force, every node that Graph::add makes belongs to it: values
+// from outside come in through capture(), and a node that takes none waits for
+// pivot(), so that it runs when, and as often as, the branch or loop does. They
+// nest.
+class RONDO_API FlowContext {
+ public:
+  // From now until it is destroyed, in `graph`.
+  explicit FlowContext(Graph& graph);
+  virtual ~FlowContext();
+  FlowContext(const FlowContext&) = delete;
+  FlowContext& operator=(const FlowContext&) = delete;
+
+  // `value`, or for one from outside what stands for it within.
+  Value bring_in(Value value);
+  // A node of the context that others can wait for.
+  virtual Node& pivot() = 0;
+
+ protected:
+  // Called once for each value from outside, with the contexts around this one
+  // in force.
+  virtual Value capture(Value value) = 0;
+  // A value from before that belongs to the context as it is.
+  void admit(Value value) { captured_.emplace_back(value, value); }
+  Graph& graph() const { return graph_; }
+
+ private:
+  Graph& graph_;
+  const int first_id_;  // nodes below it are from outside
+  std::vector<std::pair<Value, Value>> captured_;
+};
+
+}  // namespace rondo
