@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <mutex>
 #include <string>
 
 #include "rondo/base/env.h"
+#include "rondo/base/mutex.h"
 
 namespace rondo {
 namespace {
@@ -23,8 +23,8 @@ LogLevel level_from_env() {
 // read, never for code to act on.
 struct Log {
   const LogLevel least = level_from_env();
-  std::mutex mutex;
-  std::string prefix;  // guarded by mutex
+  Mutex mutex;
+  std::string prefix RONDO_GUARDED_BY(mutex);
 };
 
 Log& the_log() {
@@ -38,7 +38,7 @@ bool log_enabled(LogLevel level) { return level >= the_log().least; }
 
 void set_log_prefix(std::string_view prefix) {
   Log& log = the_log();
-  std::lock_guard lock(log.mutex);
+  MutexLock lock(log.mutex);
   log.prefix = prefix.empty() ? "" : fmt::format("[{}]", prefix);
 }
 
@@ -46,7 +46,7 @@ void log_line(LogLevel level, std::string_view text) {
   Log& log = the_log();
   std::string line;
   {
-    std::lock_guard lock(log.mutex);
+    MutexLock lock(log.mutex);
     line = fmt::format("rondo{} {}: {}\n", log.prefix,
                        kNames[static_cast<int>(level)], text);
   }

@@ -258,10 +258,11 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
     if (cursor.block < blocks_of(index)) {
       if (!ready(index, cursor.block)) return {};
       bool blocked = false;
+      const size_t header = cursor.header;
       RONDO_RETURN_IF_ERROR(cursor.sends ? move_send(cursor, index, blocked)
                                          : move_recv(cursor, index, blocked));
+      moved = moved || !blocked || cursor.header != header;
       if (blocked) return {};
-      moved = true;
       if (cursor.done < block_size(index, cursor.block)) continue;
       if (cursor.sends) sent += block_size(index, cursor.block);
       finish_block(index, cursor.block);

@@ -17,6 +17,7 @@ namespace rondo {
 struct Group::Report {
   OpTag entered;
   uint64_t inside = 0;
+  uint64_t waiting_for = 0;  // see Group::waiting_for_
   OpTag history[kRemembered];
 
   static std::optional<Report> parse(const std::optional<std::string>& bytes) {
@@ -69,10 +70,18 @@ Group::~Group() {
   // Detach first: nobody may call a handler that is being destroyed.
   if (endpoint_ == nullptr) return;
   endpoint_->detach(id_);
-  for (int peer = 0; peer < size(); ++peer)
-    if (peer != rank_)
-      endpoint_->tell(members_[static_cast<size_t>(peer)],
-                      {ControlType::kLeave, id_, 0, {}});
+  const Status why = failure();
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    const int world = members_[static_cast<size_t>(peer)];
+    // The failure may reach this rank, and this rank's leave a third one,
+    // before the failure does: without a word it would be blamed for leaving.
+    if (!why.ok())
+      endpoint_->tell(
+          world, {ControlType::kAbort, id_, static_cast<uint64_t>(why.code()),
+                  why.message()});
+    endpoint_->tell(world, {ControlType::kLeave, id_, 0, {}});
+  }
 }
 
 int Group::index_of(int world_rank) const {
@@ -102,7 +111,20 @@ void Group::clear_event() {
 void Group::enter(const OpTag& tag) {
   entered_.store(tag);
   if (tag.sequence != 0) history_[tag.sequence % kRemembered].store(tag);
+  waiting_for_.store(0, std::memory_order_relaxed);
   inside_.store(true, std::memory_order_relaxed);
+}
+
+void Group::wait_for(std::span<const int> peers) {
+  uint64_t packed = 0;
+  int listed = 0;
+  int last = -1;
+  for (const int peer : peers) {
+    if (peer == last || listed == 4) continue;  // several streams of one peer
+    packed |= (static_cast<uint64_t>(peer + 1) & 0xffff) << (16 * listed++);
+    last = peer;
+  }
+  waiting_for_.store(packed, std::memory_order_relaxed);
 }
 
 void Group::leave() { inside_.store(false, std::memory_order_relaxed); }
@@ -111,6 +133,7 @@ std::string Group::report() {
   Report report;
   report.entered = entered_.load();
   report.inside = inside_.load(std::memory_order_relaxed) ? 1 : 0;
+  report.waiting_for = waiting_for_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < kRemembered; ++i)
     report.history[i] = history_[i].load();
   std::string bytes(sizeof report, '\0');
@@ -245,6 +268,17 @@ Status Group::mismatch(const OpTag& mine, int peer, const OpTag& theirs) {
 
 // ---- The watchdog's question ------------------------------------------------
 
+// ", waiting for rank 1 (node7, pid 81233)": who a peer in its turn waits for.
+std::string Group::waited_for(uint64_t packed) const {
+  std::string text;
+  for (; packed != 0; packed >>= 16) {
+    const int peer = static_cast<int>(packed & 0xffff) - 1;
+    if (peer < 0 || peer >= size() || peer == rank_) continue;
+    text += (text.empty() ? ", waiting for " : " and ") + describe(peer);
+  }
+  return text;
+}
+
 Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
                       bool final, Duration waited) {
   std::vector<int> others;
@@ -277,9 +311,10 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
     if (std::find(waiting_on.begin(), waiting_on.end(), peer) !=
         waiting_on.end())
       waiting += fmt::format(
-          "\n  cause: nothing arrived from {}: {} {}", describe(peer),
+          "\n  cause: nothing arrived from {}: {} {}{}", describe(peer),
           report->inside != 0 ? "it is in" : "its last call was",
-          rondo::describe(report->entered));
+          rondo::describe(report->entered),
+          report->inside != 0 ? waited_for(report->waiting_for) : "");
   }
   if (!final) return {};
   std::string cause;

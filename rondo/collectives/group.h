@@ -109,6 +109,8 @@ class Group final : public GroupHandler {
 
   // ---- What this rank is doing -------------------------------------------
   void enter(const OpTag& tag);
+  // That it has come to a stand, for want of something from `peers`.
+  void wait_for(std::span<const int> peers);
   void leave();
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -159,6 +161,7 @@ class Group final : public GroupHandler {
   void keep_local(Attached attached);
   int long_streams(int member) const;
   void make_channels();
+  std::string waited_for(uint64_t packed) const;
   void keep(Status why);
   void wake();
 
@@ -189,6 +192,8 @@ class Group final : public GroupHandler {
   SharedTag entered_;
   SharedTag history_[kRemembered];  // the latest collectives, by sequence
   std::atomic<bool> inside_{false};
+  // The first of those waited for: four numbers of 16 bits, rank + 1 each.
+  std::atomic<uint64_t> waiting_for_{0};
 
   std::unique_ptr<std::atomic<bool>[]> gone_;  // who has left, by rank
   std::atomic<bool> failed_{false};

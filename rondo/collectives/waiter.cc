@@ -29,6 +29,7 @@ Status Waiter::check(std::span<const int> waiting_on) {
   if (!stalled_) {
     stalled_ = true;
     stalled_at_ = inspected_at_ = now;
+    group_.wait_for(waiting_on);
     return {};
   }
   const auto waited = now - stalled_at_;

@@ -1,7 +1,7 @@
-#include <condition_variable>
+#include <algorithm>
 #include <map>
-#include <mutex>
 
+#include "rondo/base/mutex.h"
 #include "rondo/rendezvous/store.h"
 #include "rondo/rendezvous/store_rules.h"
 
@@ -13,7 +13,7 @@ class MemoryStore : public Store {
   Status set(const std::string& key, std::string_view value) override {
     RONDO_RETURN_IF_ERROR(check_key(key));
     RONDO_RETURN_IF_ERROR(check_value(key, value));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     values_[key] = value;
     changed_.notify_all();
     return {};
@@ -21,18 +21,19 @@ class MemoryStore : public Store {
 
   Result<std::string> get(const std::string& key, Deadline deadline) override {
     RONDO_RETURN_IF_ERROR(check_key(key));
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
       if (auto it = values_.find(key); it != values_.end()) return it->second;
       if (deadline.passed()) return key_timeout(key, name());
       // In slices, so that a deadline far away cannot overflow wait_for.
-      changed_.wait_for(lock, std::min<Duration>(deadline.left(), seconds(1)));
+      changed_.wait_for(mutex_,
+                        std::min<Duration>(deadline.left(), seconds(1)));
     }
   }
 
   Result<int64_t> add(const std::string& key, int64_t amount) override {
     RONDO_RETURN_IF_ERROR(check_key(key));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto it = values_.find(key);
     RONDO_ASSIGN_OR_RETURN(
         const int64_t value,
@@ -44,7 +45,7 @@ class MemoryStore : public Store {
 
   Status remove(const std::string& key) override {
     RONDO_RETURN_IF_ERROR(check_key(key));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     values_.erase(key);
     return {};
   }
@@ -52,9 +53,9 @@ class MemoryStore : public Store {
   std::string name() const override { return "memory"; }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, std::string> values_ RONDO_GUARDED_BY(mutex_);
 };
 
 }  // namespace

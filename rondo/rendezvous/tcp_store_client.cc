@@ -1,10 +1,10 @@
 #include "rondo/rendezvous/tcp_store_client.h"
 
 #include <algorithm>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "rondo/base/mutex.h"
 #include "rondo/rendezvous/store_rules.h"
 #include "rondo/rendezvous/store_url.h"
 #include "rondo/rendezvous/tcp_store.h"
@@ -113,7 +113,7 @@ class TcpStore : public Store {
         !s.ok())
       return explain(s, key);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       idle_.push_back(std::move(fd));
     }
     if (answer.reply.outcome == Outcome::kBadRequest)
@@ -123,7 +123,7 @@ class TcpStore : public Store {
 
   Result<Fd> connection(const Deadline& deadline) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!idle_.empty()) {
         Fd fd = std::move(idle_.back());
         idle_.pop_back();
@@ -177,8 +177,8 @@ class TcpStore : public Store {
   const std::string name_;
   const std::string token_;
   const SocketAddress address_;
-  std::mutex mutex_;
-  std::vector<Fd> idle_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Fd> idle_ RONDO_GUARDED_BY(mutex_);
 };
 
 // What to say when the time is over.

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "rondo/base/log.h"
+#include "rondo/base/mutex.h"
 #include "rondo/rendezvous/store_rules.h"
 #include "rondo/rendezvous/tcp_store.h"
 #include "rondo/rendezvous/tcp_store_wire.h"
@@ -63,10 +62,10 @@ class Server : public TcpStoreServer {
   SocketAddress address() const override { return address_; }
 
   bool wait_idle(Deadline deadline) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (connected_ != 0) {
       if (deadline.passed()) return false;
-      idle_.wait_for(lock, std::min<Duration>(deadline.left(), seconds(1)));
+      idle_.wait_for(mutex_, std::min<Duration>(deadline.left(), seconds(1)));
     }
     return true;
   }
@@ -107,7 +106,7 @@ class Server : public TcpStoreServer {
       if (polled[1].revents != 0) accept_all();
       end_patience();
       clients_.remove_if([](const Client& x) { return x.gone; });
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       connected_ = clients_.size();
       if (connected_ == 0) idle_.notify_all();
     }
@@ -293,9 +292,9 @@ class Server : public TcpStoreServer {
   const Fd wake_;
   const SocketAddress address_;
   const std::string token_;
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  size_t connected_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar idle_;
+  size_t connected_ RONDO_GUARDED_BY(mutex_) = 0;
   // The server's thread only, from here on.
   Deadline accept_after_{Duration::zero()};
   std::list<ServerHandshake> handshakes_;

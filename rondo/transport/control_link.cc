@@ -25,7 +25,7 @@ Status ControlLink::send(const ControlFrame& frame) {
   std::string bytes(sizeof header, '\0');
   std::memcpy(bytes.data(), &header, sizeof header);
   bytes += frame.payload;
-  std::lock_guard lock(send_mutex_);
+  MutexLock lock(send_mutex_);
   Status status = send_all(fd_.get(), bytes, Deadline(seconds(1)));
   // Half a frame may be out: end the link, so that both readers see its loss.
   if (!status.ok()) shutdown(fd_.get(), SHUT_RDWR);

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "rondo/base/mutex.h"
 #include "rondo/base/status.h"
 #include "rondo/transport/socket.h"
 
@@ -46,8 +46,8 @@ class ControlLink {
 
  private:
   Fd fd_;
-  std::mutex send_mutex_;  // one frame at a time
-  std::string buffer_;     // bytes of a frame not yet whole
+  Mutex send_mutex_;    // held while a frame goes out
+  std::string buffer_;  // the receiver's: bytes of a frame not yet whole
 };
 
 }  // namespace rondo

@@ -8,22 +8,24 @@
 // taken for a loss.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <thread>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/mutex.h"
 #include "rondo/base/status.h"
+#include "rondo/transport/acceptor.h"
+#include "rondo/transport/arrivals.h"
 #include "rondo/transport/card.h"
 #include "rondo/transport/control_link.h"
 #include "rondo/transport/handshake.h"
@@ -62,14 +64,16 @@ class Endpoint {
   const Card& card() const { return card_; }
   // Makes the control links; cards[r] is rank r's, cards[rank] this one's.
   Status connect(int rank, std::vector<Card> cards, Deadline deadline);
-  int rank() const { return rank_; }
-  int size() const { return static_cast<int>(cards_.size()); }
+  // -1 and 0 before connect().
+  int rank() const { return roster().rank; }
+  int size() const { return static_cast<int>(roster().cards.size()); }
   const Card& card_of(int peer) const {
-    return cards_[static_cast<size_t>(peer)];
+    return roster().cards[static_cast<size_t>(peer)];
   }
   // "rank 3 (node7, pid 81233)".
   std::string describe(int peer) const;
 
+  // Called with the endpoint's lock held: asks it for names and nothing else.
   using GiveUp = std::function<Status(int peer)>;
 
   void attach(uint64_t group, GroupHandler* handler);
@@ -105,8 +109,11 @@ class Endpoint {
   bool left(int peer) const;
 
  private:
-  using StreamKey = std::tuple<uint64_t, int, int>;     // group, peer, index
-  using MailKey = std::tuple<uint64_t, uint64_t, int>;  // group, round, peer
+  // Who is who.
+  struct Roster {
+    int rank = -1;
+    std::vector<Card> cards;
+  };
   struct Peer {
     std::shared_ptr<ControlLink> link;
     uint64_t nonce = 0;  // who the link says it leads to
@@ -115,38 +122,47 @@ class Endpoint {
   };
 
   Endpoint() = default;
+  const Roster& roster() const {
+    return *roster_.load(std::memory_order_acquire);
+  }
   Status listen(const EndpointOptions& options);
   Result<Fd> reach(int peer, Purpose purpose, const Subject& subject,
                    Deadline deadline) const;
+  Status missing_links() const RONDO_REQUIRES(mutex_);
+  std::shared_ptr<ControlLink> link_to(int peer) const;
+  void wake();
+  // On the thread.
   void serve();
-  void accept_on(int listener, std::vector<ServerHandshake>& pending);
   void admit(ServerHandshake& done);
   void handle(int peer, ControlFrame frame);
   void lose(int peer, const Status& why);
-  std::shared_ptr<ControlLink> link_to(int peer) const;
-  void wake();
-  Status missing_links() const;
 
+  // Fixed once listen() has returned.
   std::string token_;
   Card card_;
-  std::vector<Fd> listeners_;
   Fd wake_;  // eventfd that ends the thread's poll
-  int rank_ = -1;
-  std::vector<Card> cards_;  // fixed once connect() has returned
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  bool closing_ = false;
-  std::map<int, Peer> peers_;
-  std::map<StreamKey, Fd> streams_;
-  std::map<MailKey, std::string> mail_;
-  std::map<std::pair<uint64_t, int>, std::string> replies_;  // question, peer
-  uint64_t next_question_ = 1;
-  std::set<uint64_t> open_questions_;
+  // Set once, by connect(), and never changed; links may come, and be lost,
+  // before that.
+  const Roster nobody_{};
+  std::unique_ptr<const Roster> everybody_;
+  std::atomic<const Roster*> roster_{&nobody_};
 
-  std::mutex handlers_mutex_;  // guards handlers_, held while one is called
-  std::map<uint64_t, GroupHandler*> handlers_;
+  // Held while a handler is called.
+  Mutex handlers_mutex_ RONDO_ACQUIRED_BEFORE(mutex_);
+  std::map<uint64_t, GroupHandler*> handlers_ RONDO_GUARDED_BY(handlers_mutex_);
 
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool closing_ RONDO_GUARDED_BY(mutex_) = false;
+  std::map<int, Peer> peers_ RONDO_GUARDED_BY(mutex_);
+  Arrivals arrivals_ RONDO_GUARDED_BY(mutex_);
+  std::map<std::pair<uint64_t, int>, std::string> replies_
+      RONDO_GUARDED_BY(mutex_);  // by question and peer
+  uint64_t next_question_ RONDO_GUARDED_BY(mutex_) = 1;
+  std::set<uint64_t> open_questions_ RONDO_GUARDED_BY(mutex_);
+
+  Acceptor acceptor_;  // the thread's, once it runs
   std::thread thread_;
 };
 

@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "rondo/transport/link_subject.h"
 
 namespace rondo {
 namespace {
@@ -130,6 +133,59 @@ TEST(Endpoint, StreamsArriveWhereTheyBelong) {
   recv_all(in->get(), text, Deadline(seconds(5))).value();
   EXPECT_EQ(std::string(text, 5), "hello");
   ends[1]->detach(kGroup);
+}
+
+TEST(Endpoint, AStreamMayComeBeforeItsGroup) {
+  auto ends = connected(2, "t");
+  Fd out = ends[0]->open_stream(1, kGroup, 0, Deadline(seconds(20))).value();
+  send_all(out.get(), std::string_view("early"), Deadline(seconds(5))).value();
+  // The group is attached nowhere yet.
+  std::optional<Fd> in;
+  for (const Deadline deadline(seconds(10)); !in && !deadline.passed();) {
+    in = ends[1]->take_stream(0, kGroup, 0);
+    poll(nullptr, 0, 1);
+  }
+  ASSERT_TRUE(in.has_value());
+  char text[5];
+  recv_all(in->get(), text, Deadline(seconds(5))).value();
+  EXPECT_EQ(std::string(text, 5), "early");
+}
+
+TEST(Endpoint, WhatComesForAClosedGroupIsNotKept) {
+  auto ends = connected(2, "t");
+  Ears ears;
+  ends[1]->attach(kGroup, &ears);
+  ends[1]->detach(kGroup);
+  Fd out = ends[0]->open_stream(1, kGroup, 0, Deadline(seconds(20))).value();
+  // A stream that is kept is silent; one that is dropped ends.
+  pollfd end{out.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&end, 1, 10'000), 1);
+  char byte = 0;
+  EXPECT_LE(recv(out.get(), &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_FALSE(ends[1]->take_stream(0, kGroup, 0).has_value());
+}
+
+// A rank that is ahead has its link before this one knows who is who, and may
+// be lost again meanwhile.
+TEST(Endpoint, ALinkMayBeLostBeforeConnect) {
+  auto a = Endpoint::start({.interface = "lo", .token = "t"}).value();
+  auto b = Endpoint::start({.interface = "lo", .token = "t"}).value();
+  const LinkSubject subject{
+      .target = a->card().nonce, .caller = b->card().nonce, .rank = 1};
+  Fd link = connect_to(a->card().addresses[0], Deadline(seconds(10))).value();
+  handshake_as_client(link.get(), "t", Purpose::kControl, subject.pack(),
+                      Deadline(seconds(10)))
+      .value();
+  link.reset();
+  // While the loss is being noticed.
+  a->connect(0, {a->card(), b->card()}, Deadline(seconds(10))).value();
+  Status lost;
+  for (const Deadline deadline(seconds(10)); lost.ok() && !deadline.passed();) {
+    lost = a->lost(1);
+    poll(nullptr, 0, 1);
+  }
+  EXPECT_EQ(lost.code(), Code::kPeerLost);
+  EXPECT_NE(lost.message().find("rank 1"), std::string::npos) << lost.message();
 }
 
 TEST(Endpoint, AWrongTokenIsSaidAtOnce) {

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
 
+#include "rondo/base/mutex.h"
 #include "rondo/transport/handshake.h"
 
 namespace rondo {
@@ -18,8 +18,8 @@ namespace {
 
 // The segments that this process owns, for ranks that are its threads.
 struct OwnSegments {
-  std::mutex mutex;
-  std::map<uint64_t, std::weak_ptr<Segment>> by_nonce;  // guarded by mutex
+  Mutex mutex;
+  std::map<uint64_t, std::weak_ptr<Segment>> by_nonce RONDO_GUARDED_BY(mutex);
 };
 
 OwnSegments& own_segments() {
@@ -45,10 +45,10 @@ int make_memfd(size_t bytes) {
 
 uint64_t process_nonce() {
   // Chosen anew in a forked child: a child is another process.
-  static std::mutex mutex;
-  static pid_t pid = 0;
-  static uint64_t nonce = 0;
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static pid_t pid RONDO_GUARDED_BY(mutex) = 0;
+  static uint64_t nonce RONDO_GUARDED_BY(mutex) = 0;
+  MutexLock lock(mutex);
   if (pid != getpid()) {
     pid = getpid();
     nonce = random_u64();
@@ -83,7 +83,7 @@ Result<std::shared_ptr<Segment>> Segment::create(size_t bytes) {
   segment->handle_ = handle_of(fd, random_u64(), bytes);
   std::memcpy(segment->data_, &segment->handle_.nonce, sizeof(uint64_t));
   OwnSegments& own = own_segments();
-  std::lock_guard lock(own.mutex);
+  MutexLock lock(own.mutex);
   own.by_nonce[segment->handle_.nonce] = segment;
   return segment;
 }
@@ -91,7 +91,7 @@ Result<std::shared_ptr<Segment>> Segment::create(size_t bytes) {
 Result<std::shared_ptr<Segment>> Segment::attach(const SegmentHandle& handle) {
   if (handle.process == process_nonce()) {
     OwnSegments& own = own_segments();
-    std::lock_guard lock(own.mutex);
+    MutexLock lock(own.mutex);
     auto it = own.by_nonce.find(handle.nonce);
     if (it != own.by_nonce.end())
       if (auto segment = it->second.lock()) return segment;
@@ -131,7 +131,7 @@ Result<std::shared_ptr<Segment>> Segment::attach(const SegmentHandle& handle) {
 Segment::~Segment() {
   if (owner_) {
     OwnSegments& own = own_segments();
-    std::lock_guard lock(own.mutex);
+    MutexLock lock(own.mutex);
     own.by_nonce.erase(handle_.nonce);
   }
   if (data_ != nullptr) munmap(data_, bytes_);
