@@ -7,6 +7,7 @@
 #include <set>
 
 #include "bindings.h"
+#include "interrupt.h"
 #include "store.h"
 #include "user_operator.h"
 
@@ -68,11 +69,17 @@ void apply(const nb::kwargs& given, CommunicatorOptions& options) {
 // Runs make() without the GIL.
 template <class Make>
 Communicator made(Make make) {
+  PyInterrupt interrupt;
   Result<Communicator> result = Communicator();
   {
     nb::gil_scoped_release release;
     result = make();
   }
+  if (interrupt.raised() && result.ok()) {
+    nb::gil_scoped_release release;  // it says goodbye to its peers
+    *result = Communicator();
+  }
+  interrupt.rethrow();
   check(result.status());
   return std::move(*result);
 }

@@ -132,6 +132,11 @@ class Group final : public GroupHandler {
   // before is looked up, so that the error compares what should be the same.
   Status mismatch(const OpTag& mine, int peer, const OpTag& theirs);
 
+  // Fails the group because this rank's caller gave `tag` up (Interrupt).
+  Status interrupted(const OpTag& tag);
+  // Fails the group because the caller's operator failed here in `tag`.
+  Status operator_failed(const OpTag& tag, const Status& cause);
+
   // Asks the members what they are doing while this rank is stuck in `tag`
   // waiting for `waiting_on`. A member in another operation with the same
   // number fails the group at once; `final` says that the time-out has passed

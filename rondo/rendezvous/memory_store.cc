@@ -25,8 +25,9 @@ class MemoryStore : public Store {
     for (;;) {
       if (auto it = values_.find(key); it != values_.end()) return it->second;
       if (deadline.passed()) return key_timeout(key, name());
-      // In slices, so that a deadline far away cannot overflow wait_for.
-      changed_.wait_for(lock, std::min<Duration>(deadline.left(), seconds(1)));
+      // In slices: the deadline may come early (Interrupt).
+      changed_.wait_for(lock,
+                        std::min<Duration>(deadline.left(), seconds(0.1)));
     }
   }
 

@@ -66,7 +66,7 @@ class Server : public TcpStoreServer {
     std::unique_lock lock(mutex_);
     while (connected_ != 0) {
       if (deadline.passed()) return false;
-      idle_.wait_for(lock, std::min<Duration>(deadline.left(), seconds(1)));
+      idle_.wait_for(lock, std::min<Duration>(deadline.left(), seconds(0.1)));
     }
     return true;
   }

@@ -16,6 +16,8 @@ namespace rondo {
 namespace {
 
 constexpr double kHandshakeSeconds = 10;
+// Longest single wait; the loops around it look at the deadline again.
+constexpr Duration kWaitSlice = std::chrono::milliseconds(100);
 // A stranger that holds connections open must not exhaust the descriptors, of
 // which a process has 1024 by default, nor keep others out.
 constexpr size_t kMaxPendingHandshakes = 128;
@@ -157,8 +159,9 @@ Result<Fd> Endpoint::reach(int peer, Purpose purpose, const Subject& subject,
         return status.with_context("connecting to " + describe(peer));
       tried += fmt::format("\n  {}: {}", address.to_string(), status.message());
     }
-    if (!lost(peer).ok() || left(peer)) break;
-  } while (!deadline.passed() && poll(nullptr, 0, deadline.poll_ms(100)) == 0);
+    if (!lost(peer).ok() || left(peer) || deadline.passed()) break;
+    poll(nullptr, 0, deadline.poll_ms(100));
+  } while (!deadline.passed());
   return error(Code::kUnavailable,
                "cannot connect to {}; tried{}\n  do: check that the hosts "
                "reach each other, and choose the network with RONDO_INTERFACE",
@@ -186,7 +189,7 @@ Status Endpoint::connect(int rank, std::vector<Card> cards, Deadline deadline) {
   std::unique_lock lock(mutex_);
   while (!missing_links().ok()) {
     if (deadline.passed()) return missing_links();
-    changed_.wait_for(lock, std::min(deadline.left(), seconds(1)));
+    changed_.wait_for(lock, std::min(deadline.left(), kWaitSlice));
   }
   return {};
 }
@@ -308,7 +311,7 @@ Result<std::vector<std::string>> Endpoint::exchange(
     if (deadline.passed())
       return error(Code::kTimeout, "no answer from {}; do: look at its log",
                    silent);
-    changed_.wait_for(lock, std::min(deadline.left(), seconds(1)));
+    changed_.wait_for(lock, std::min(deadline.left(), kWaitSlice));
   }
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank_) {
@@ -338,7 +341,7 @@ std::vector<std::optional<std::string>> Endpoint::query(
     size_t there = 0;
     for (int peer : peers) there += replies_.count({question, peer});
     if (there == peers.size() || deadline.passed()) break;
-    changed_.wait_for(lock, deadline.left());
+    changed_.wait_for(lock, std::min(deadline.left(), kWaitSlice));
   }
   for (size_t i = 0; i < peers.size(); ++i) {
     auto it = replies_.find({question, peers[i]});
