@@ -69,17 +69,17 @@ void apply(const nb::kwargs& given, CommunicatorOptions& options) {
 // Runs make() without the GIL.
 template <class Make>
 Communicator made(Make make) {
-  PyInterrupt interrupt;
+  PyInterrupt::before();
   Result<Communicator> result = Communicator();
   {
     nb::gil_scoped_release release;
     result = make();
   }
-  if (interrupt.raised() && result.ok()) {
+  if (PyInterrupt::raised() && result.ok()) {
     nb::gil_scoped_release release;  // it says goodbye to its peers
     *result = Communicator();
   }
-  interrupt.rethrow();
+  PyInterrupt::after();
   check(result.status());
   return std::move(*result);
 }
@@ -151,6 +151,7 @@ const Communicator& PyCommunicator::get() const {
 void PyCommunicator::close() {
   if (closed()) return;
   Communicator last = std::exchange(comm_, Communicator());
+  const NoInterrupt calm;
   nb::gil_scoped_release release;  // it says goodbye to its peers
   last = Communicator();
 }

@@ -1,11 +1,8 @@
-// PyInterrupt: what ends a call that waits: a signal whose Python handler raises,
-// as Ctrl-C's does.
+// What ends a call that waits: a signal whose Python handler raises, as Ctrl-C's
+// does. Signals are the main thread's in Python; on others nothing happens.
 #pragma once
 
 #include <nanobind/nanobind.h>
-
-#include <optional>
-#include <utility>
 
 #include "rondo/base/interrupt.h"
 
@@ -13,41 +10,49 @@ namespace nb = nanobind;
 
 namespace rondo::python {
 
-// Made around a call, with the GIL. Signals are the main thread's in Python; on
-// others it never happens.
+// The main thread has one Interrupt for good, not one for every call: the
+// smallest operations would feel that. All with the GIL.
 class PyInterrupt {
  public:
-  PyInterrupt();
-  ~PyInterrupt();
-  PyInterrupt(const PyInterrupt&) = delete;
-  PyInterrupt& operator=(const PyInterrupt&) = delete;
-
-  bool raised() const { return raised_.has_value(); }
-  // Throws what the handler raised. With the GIL, when the call is over.
-  void rethrow() {
-    if (raised_) throw nb::python_error(std::move(*raised_));
+  // Around every call that may wait; after() raises what the handler raised.
+  static void before() {
+    if (state_ == kNone) [[unlikely]]
+      install();
   }
-  // Python code that the call ran has been interrupted: this thread's call
+  static void after() {
+    if (state_ == kRaised) [[unlikely]]
+      rethrow();
+  }
+  // Between before() and after(), on this thread.
+  static bool raised();
+  // Python code that the main thread's call ran has been interrupted: the call
   // raises that instead of what it makes of it.
   static void keep(nb::python_error& error);
 
  private:
-  bool ask();
+  class MainThread;
+  enum State { kNone, kIdle, kRaised };
+  static void install();
+  static void rethrow();
 
-  std::optional<nb::python_error> raised_;
-  PyInterrupt* outer_;
-  Interrupt interrupt_;
+  static State state_;
+  static MainThread* main_thread_;
 };
 
-// body() without the GIL; raises what interrupted it.
+// Where there is nobody to raise it to.
+class NoInterrupt final : public Interrupt {
+  bool ask() override { return false; }
+};
+
+// body() without the GIL.
 template <class Body>
 auto waiting(Body body) {
-  PyInterrupt interrupt;
+  PyInterrupt::before();
   auto result = [&] {
     nb::gil_scoped_release release;
     return body();
   }();
-  interrupt.rethrow();
+  PyInterrupt::after();
   return result;
 }
 

@@ -87,14 +87,14 @@ class Call {
       return nb::cast(PyWork(std::move(work), std::move(result),
                              std::move(used_), std::move(user_)));
     } else {
-      PyInterrupt interrupt;
+      PyInterrupt::before();
       Status status;
       {
         nb::gil_scoped_release release;
         status = start(comm_, options_);
         comm_ = Communicator();
       }
-      interrupt.rethrow();
+      PyInterrupt::after();
       if (user_) user_->rethrow();
       check(status);
       return result;

@@ -22,6 +22,7 @@ struct NativeStore {
   NativeStore(NativeStore&&) = default;
   explicit NativeStore(std::shared_ptr<Store> s) : store(std::move(s)) {}
   ~NativeStore() {
+    const NoInterrupt calm;
     nb::gil_scoped_release release;  // a server waits for its clients
     store.reset();
   }

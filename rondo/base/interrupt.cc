@@ -5,27 +5,24 @@
 namespace rondo {
 namespace {
 
-// Asking may be dear (Python's takes the interpreter's lock), so not at once.
-constexpr Duration kEvery = std::chrono::milliseconds(50);
+// Asking may be dear: Python's takes the interpreter's lock.
+constexpr Duration kEvery = std::chrono::milliseconds(100);
 
-thread_local Interrupt* innermost = nullptr;
+thread_local Interrupt* current = nullptr;
 
 }  // namespace
 
-Interrupt::Interrupt(std::function<bool()> ask)
-    : ask_(std::move(ask)), outer_(std::exchange(innermost, this)) {}
+Interrupt::Interrupt() noexcept : outer_(std::exchange(current, this)) {}
 
-Interrupt::~Interrupt() { innermost = outer_; }
+Interrupt::~Interrupt() { current = outer_; }
 
 bool Interrupt::raised() {
-  Interrupt* const self = innermost;
+  Interrupt* const self = current;
   if (self == nullptr || self->raised_) return self != nullptr;
   const auto now = Clock::now();
-  const bool first = !std::exchange(self->waiting_, true);
-  if (!first && now - self->asked_at_ < kEvery) return false;
+  if (now - self->asked_at_ < kEvery) return false;
   self->asked_at_ = now;
-  if (!first) self->raised_ = self->ask_();
-  return self->raised_;
+  return self->raised_ = self->ask();
 }
 
 }  // namespace rondo

@@ -4,11 +4,9 @@
 // While an Interrupt lives, whatever waits on its thread asks it about ten
 // times a second. From the first yes on every Deadline of that thread has
 // passed, and a running operation fails its communicator with kCancelled, since
-// it cannot be half done. Nothing is asked of what does not wait, so it costs
-// nothing there. They nest; the innermost counts.
+// it cannot be half done. What does not wait asks nothing. They nest; the
+// innermost counts.
 #pragma once
-
-#include <functional>
 
 #include "rondo/base/clock.h"
 #include "rondo/base/export.h"
@@ -17,22 +15,25 @@ namespace rondo {
 
 class RONDO_API Interrupt {
  public:
-  // `ask` is called on this thread, perhaps with a lock of Rondo's held, until
-  // it has said yes.
-  explicit Interrupt(std::function<bool()> ask);
-  ~Interrupt();
+  Interrupt() noexcept;
+  virtual ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
   // Whether what this thread waits for is to be given up.
   static bool raised();
 
+ protected:
+  // What was given up is over: it may be asked again.
+  void rearm() { raised_ = false; }
+
  private:
-  std::function<bool()> ask_;
-  Interrupt* outer_;
-  bool waiting_ = false;
+  // On this thread, perhaps with a lock of Rondo's held, until it says yes.
+  virtual bool ask() = 0;
+
+  Interrupt* const outer_;
   bool raised_ = false;
-  Clock::time_point asked_at_;  // or, at first, when waiting began
+  Clock::time_point asked_at_;
 };
 
 }  // namespace rondo

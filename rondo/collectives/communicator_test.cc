@@ -206,7 +206,9 @@ void interrupt_rank_0(const std::string& transport,
   std::latch over(2);
   spawn_ranks(transport, 2, [&](Communicator& comm) {
     if (comm.rank() == 0) {
-      const Interrupt interrupt([] { return true; });
+      struct GivesUp : Interrupt {
+        bool ask() override { return true; }
+      } interrupt;
       const auto start = Clock::now();
       EXPECT_EQ(call(comm).code(), Code::kCancelled);
       EXPECT_LT(Clock::now() - start, seconds(2));
