@@ -1,5 +1,6 @@
-// What ends a call that waits: a signal whose Python handler raises, as Ctrl-C's
-// does. Signals are the main thread's in Python; on others nothing happens.
+// What ends a call that waits: a signal whose Python handler raises, as
+// Ctrl-C's does. Signals are the main thread's in Python; on others nothing
+// happens.
 #pragma once
 
 #include <nanobind/nanobind.h>

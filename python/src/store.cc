@@ -31,8 +31,8 @@ struct NativeStore {
     check(waiting([&] { return store->set(key, from_bytes(value)); }));
   }
   nb::bytes get(const std::string& key, double timeout) {
-    const Result<std::string> value = waiting(
-        [&] { return store->get(key, Deadline(seconds(timeout))); });
+    const Result<std::string> value =
+        waiting([&] { return store->get(key, Deadline(seconds(timeout))); });
     check(value.status());
     return to_bytes(*value);
   }
@@ -49,8 +49,7 @@ struct MemoryStore : NativeStore {
 };
 struct FileStore : NativeStore {
   explicit FileStore(const std::string& folder)
-      : NativeStore(waiting([&] { return open_file_store(folder); }).value()) {
-  }
+      : NativeStore(waiting([&] { return open_file_store(folder); }).value()) {}
 };
 struct TcpStore : NativeStore {
   TcpStore(const std::string& url, int rank, const std::string& token,

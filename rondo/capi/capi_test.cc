@@ -184,8 +184,8 @@ TEST(Capi, AnOperatorThatFails) {
     };
     int32_t x = 1;
     const auto status = rondo_allreduce(comm, &x, &x, 1, RONDO_I32, &options);
-    EXPECT_EQ(status, rank == 1 || status != RONDO_OK ? RONDO_CANCELLED
-                                                      : RONDO_OK);
+    EXPECT_EQ(status,
+              rank == 1 || status != RONDO_OK ? RONDO_CANCELLED : RONDO_OK);
     EXPECT_TRUE(status != RONDO_OK || x == 2) << x;
     EXPECT_EQ(rondo_barrier(comm, nullptr), RONDO_CANCELLED);
     const std::string error = rondo_last_error();

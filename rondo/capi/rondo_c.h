@@ -83,7 +83,7 @@ typedef struct rondo_store rondo_store_t;
  * it failed, which fails the operation and the communicator on every rank with
  * RONDO_CANCELLED and that number. */
 typedef int (*rondo_reduce_fn)(void* inout, const void* in, int64_t count,
-                                rondo_dtype_t dtype, void* context);
+                               rondo_dtype_t dtype, void* context);
 
 /* What a single call may set; NULL instead of it means all defaults. Begin with
  * RONDO_CALL_OPTIONS_INIT. */

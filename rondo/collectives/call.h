@@ -42,7 +42,7 @@ Status combine(const Call& call, void* acc, const void* in, int64_t count);
 // stored. `scratch` holds at least kCombineBytes.
 inline constexpr size_t kCombineBytes = 64 << 10;
 Status combine_many(const Call& call, std::span<void* const> out,
-                  std::span<const void* const> in, int64_t count, int ranks,
-                  bool streaming, void* scratch);
+                    std::span<const void* const> in, int64_t count, int ranks,
+                    bool streaming, void* scratch);
 
 }  // namespace rondo

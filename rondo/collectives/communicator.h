@@ -87,7 +87,7 @@ class UserReduce {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, UserReduce> &&
            std::is_invocable_v<F&, void*, const void*, int64_t, DType>)
-  UserReduce(F f)
+      UserReduce(F f)
       : apply_([f = std::move(f)](void* inout, const void* in, int64_t count,
                                   DType dtype) mutable -> Status {
           if constexpr (std::is_void_v<std::invoke_result_t<

@@ -257,8 +257,7 @@ Status Group::operator_failed(const OpTag& tag, const Status& cause) {
   return fail(error(cause.code(),
                     "{} on communicator {}: the caller's operator failed on "
                     "{}: {}",
-                    short_name(tag), name(), describe(rank_),
-                    cause.message()));
+                    short_name(tag), name(), describe(rank_), cause.message()));
 }
 
 // ---- The watchdog's question ------------------------------------------------

@@ -266,8 +266,8 @@ Status LocalGroup::work(const Call& call, const Action& action) {
   Status status;
   for (int i = 0; i < size_ && status.ok(); ++i)
     if (group_.board(i)->withdrawn.load(std::memory_order_seq_cst) != 0)
-      status = reached(
-          call, i, error(Code::kPeerLost, "it has given the operation up"));
+      status = reached(call, i,
+                       error(Code::kPeerLost, "it has given the operation up"));
   if (status.ok())
     status = action.kind == ActionKind::kPull ? pull(call, action)
                                               : slice_reduce(call, action);
@@ -339,10 +339,9 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
       sources_[at] = place;
     }
     void* const target = to_own ? static_cast<char*>(call.out) + to : result;
-    RONDO_RETURN_IF_ERROR(
-        combine_many(call, {&target, 1}, sources_, count,
-                     action.finishes ? group_.size() : 1, false,
-                     scratch_.data()));
+    RONDO_RETURN_IF_ERROR(combine_many(call, {&target, 1}, sources_, count,
+                                       action.finishes ? group_.size() : 1,
+                                       false, scratch_.data()));
     for (int i = 0; i < size_; ++i) {
       const bool wanted =
           action.peer < 0 ||

@@ -65,9 +65,8 @@ TEST_P(FailingOperator, NobodyReturnsAWrongNumber) {
           EXPECT_TRUE(!status.ok() || comm.rank() != who);
           EXPECT_TRUE(status.ok() || status.message() == next.message());
           EXPECT_EQ(next.code(), Code::kResource) << next.to_string();
-          EXPECT_THAT(
-              next.message(),
-              HasSubstr(fmt::format("operator failed on rank {}", who)));
+          EXPECT_THAT(next.message(), HasSubstr(fmt::format(
+                                          "operator failed on rank {}", who)));
           EXPECT_THAT(next.message(), HasSubstr("no more ink"));
         });
         happened += op.happened ? 1 : 0;
@@ -117,11 +116,10 @@ Status thrown(F f) {
   spawn_ranks("inproc", 2, [&](Communicator& comm) {
     std::vector<double> x(5);
     const bool fails = comm.rank() == 1;
-    const CallOptions options{
-        .op = ReduceOp::kUser,
-        .user = [&](void*, const void*, int64_t, DType) {
-          if (fails) f();
-        }};
+    const CallOptions options{.op = ReduceOp::kUser,
+                              .user = [&](void*, const void*, int64_t, DType) {
+                                if (fails) f();
+                              }};
     Status status = comm.allreduce_async(std::span(x), options).wait();
     if (fails) seen = status;
     EXPECT_THAT(comm.barrier().message(), HasSubstr("failed on rank 1"));

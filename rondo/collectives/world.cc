@@ -256,8 +256,7 @@ Result<Communicator> CommunicatorImpl::split(int color, int key) {
                            group_options(options), deadline);
   if (Interrupt::raised()) return group_->interrupted(tag);
   // Why a member is gone says more than that it is.
-  if (!group.ok())
-    return group_->failed() ? group_->failure() : group.status();
+  if (!group.ok()) return group_->failed() ? group_->failure() : group.status();
   auto impl = std::make_shared<CommunicatorImpl>(std::move(*group),
                                                  std::move(options), costs_);
   impl->drop_impossible_algorithm();

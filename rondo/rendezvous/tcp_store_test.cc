@@ -101,13 +101,14 @@ TEST_F(TcpStore, AStrangerThatClaimsALengthIsDisconnectedAtOnce) {
     expect_closed(rude);
     Fd guesser = raw();
     std::string hello("RNDO\1\0\1\0", 8);  // version 1, for a store
-    hello.resize(120);                      // and an HMAC of nobody's
+    hello.resize(120);                     // and an HMAC of nobody's
     send_all(guesser.get(), hello + "+" + request, soon()).value();
     expect_closed(guesser);
   }
   // Not only when the time for a handshake is over, which is 10 s.
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
-  const auto value = connect().value()->get("still", Deadline(Duration::zero()));
+  const auto value =
+      connect().value()->get("still", Deadline(Duration::zero()));
   EXPECT_EQ(value.status().code(), Code::kTimeout);
   expect_serving();
 }
@@ -139,7 +140,8 @@ TEST(TcpStoreClient, AReplyThatClaimsTooMuchIsAnError) {
   auto store = connect_tcp_store("127.0.0.1", port, "", soon()).value();
   const auto value = store->get("k", soon());
   EXPECT_EQ(value.status().code(), Code::kInternal);
-  EXPECT_THAT(value.status().message(), HasSubstr("claims 1152921504606846976"));
+  EXPECT_THAT(value.status().message(),
+              HasSubstr("claims 1152921504606846976"));
   store.reset();
   server.join();
 }

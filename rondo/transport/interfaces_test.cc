@@ -72,7 +72,8 @@ TEST(InterfaceFilter, LoopbackOnlyWhenTheHostHasNothingElse) {
 TEST(InterfaceFilter, LoopbackWhenNothingElseIsLeft) {
   EXPECT_THAT(pick("^eth*,^docker0"), ElementsAre("127.0.0.1"));
   // What was asked for by name, or excluded by name, is meant.
-  EXPECT_FALSE(InterfaceFilter::parse("eth*,^eth*").value().select(host()).ok());
+  EXPECT_FALSE(
+      InterfaceFilter::parse("eth*,^eth*").value().select(host()).ok());
   EXPECT_FALSE(
       InterfaceFilter::parse("^eth*,^docker0,^lo").value().select(host()).ok());
 }
