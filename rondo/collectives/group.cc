@@ -70,10 +70,17 @@ Group::~Group() {
   // Detach first: nobody may call a handler that is being destroyed.
   if (endpoint_ == nullptr) return;
   endpoint_->detach(id_);
-  for (int peer = 0; peer < size(); ++peer)
-    if (peer != rank_)
-      endpoint_->tell(members_[static_cast<size_t>(peer)],
-                      {ControlType::kLeave, id_, 0, {}});
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    const int world = members_[static_cast<size_t>(peer)];
+    // This goodbye may overtake the news of why, which come from somebody else;
+    // then this rank would be blamed for leaving.
+    if (heard_)
+      endpoint_->tell(
+          world, {ControlType::kAbort, id_,
+                  static_cast<uint64_t>(failure_.code()), failure_.message()});
+    endpoint_->tell(world, {ControlType::kLeave, id_, 0, {}});
+  }
 }
 
 int Group::index_of(int world_rank) const {
@@ -126,14 +133,15 @@ Status Group::failure() const {
   return failure_;
 }
 
-void Group::keep(Status why) {
+bool Group::keep(Status why) {
   {
     std::lock_guard lock(failure_mutex_);
-    if (!failure_.ok()) return;
+    if (!failure_.ok()) return false;
     failure_ = std::move(why);
     failed_.store(true, std::memory_order_release);
   }
   wake();
+  return true;
 }
 
 Status Group::fail(Status why) {
@@ -175,7 +183,9 @@ void Group::on_left(int peer) {
   wake();
 }
 
-void Group::on_abort(int /*peer*/, Status failure) { keep(std::move(failure)); }
+void Group::on_abort(int /*peer*/, Status failure) {
+  if (keep(std::move(failure))) heard_ = true;
+}
 
 void Group::on_stream() { wake(); }
 

@@ -164,7 +164,8 @@ class Group final : public GroupHandler {
   void keep_local(Attached attached);
   int long_streams(int member) const;
   void make_channels();
-  void keep(Status why);
+  // True: it is the one that stands.
+  bool keep(Status why);
   void wake();
 
   std::shared_ptr<Endpoint> endpoint_;
@@ -198,7 +199,8 @@ class Group final : public GroupHandler {
   std::unique_ptr<std::atomic<bool>[]> gone_;  // who has left, by rank
   std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;
-  Status failure_;  // guarded by failure_mutex_
+  Status failure_;                  // guarded by failure_mutex_
+  std::atomic<bool> heard_{false};  // failure_ is what a peer decided
 };
 
 }  // namespace rondo
