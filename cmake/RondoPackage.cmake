@@ -37,6 +37,7 @@ set(headers
   rondo/base/clock.h
   rondo/base/env.h
   rondo/base/export.h
+  rondo/base/interrupt.h
   rondo/base/status.h
   rondo/capi/rondo_c.h
   rondo/collectives/communicator.h

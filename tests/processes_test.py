@@ -1,12 +1,11 @@
 """Real processes: a slice of the conformance suite, other launchers, and what
 ranks use while they wait and work."""
 
-import os
 import re
 import subprocess
 
 import pytest
-from ranks import WORKER, clean_env, expect_done, rondo_run
+from ranks import WORKER, expect_done, mpirun, rondo_run
 
 
 def every_collective(ranks, counts):
@@ -126,20 +125,7 @@ def test_memory_beyond_the_buffers(job, transport, buffers):
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_under_mpirun(mpi, transport):
-    command = {
-        "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"],
-        "mpich": ["mpirun.mpich"],
-    }[mpi]
-    try:
-        done = subprocess.run(
-            [*command, "-n", "3", WORKER, "allreduce:f32:1000", "transports"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env=clean_env(RONDO_TRANSPORT=transport, HOME=os.environ.get("HOME", "/")),
-        )
-    except FileNotFoundError:
-        pytest.skip(f"{command[0]} is not installed")
+    steps = ["allreduce:f32:1000", "transports"]
+    done = mpirun(mpi, 3, WORKER, *steps, RONDO_TRANSPORT=transport)
     expect_done(done, 3)
     assert f"transports self {transport} {transport}" in done.stdout

@@ -214,6 +214,25 @@ def rondo_run(*args, timeout=60, env=None, wrap=(), **options):
     )
 
 
+def mpirun(mpi, n, *program, **env):
+    """`program` as n ranks under the mpirun of openmpi or mpich, to its end."""
+    command = {
+        "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"],
+        "mpich": ["mpirun.mpich"],
+    }[mpi]
+    try:
+        return subprocess.run(
+            [*command, "-n", str(n), *program],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=clean_env(HOME=os.environ.get("HOME", "/"), **env),
+        )
+    except FileNotFoundError:
+        pytest.skip(f"{command[0]} is not installed")
+
+
 def expect_done(done, ranks):
     """`ranks` workers under a launcher did everything, and right."""
     said = done.stdout + done.stderr

@@ -254,6 +254,24 @@ ip link set left up; ip link set right up
     assert hosts == {"10.79.1.1"}, done.stdout
 
 
+@AS_ROOT
+def test_loopback_when_all_else_is_excluded():
+    net = """
+ip link set lo up
+ip link add eth0 type veth peer name other
+ip address add 10.79.0.1/24 dev eth0; ip link set eth0 up
+"""
+    wrap = ["unshare", "-n", "sh", "-ec", net + 'exec "$@"', "sh"]
+    done = rondo_run(
+        *["-n", 2, "--interface", "^eth0", "--", WORKER, *CALLS, "listens"],
+        wrap=wrap,
+        env={"RONDO_TRANSPORT": "tcp"},
+    )
+    expect_done(done, 2)
+    hosts = set(re.findall(r"listens (\S+):\d+", done.stdout))
+    assert hosts and hosts <= {"127.0.0.1", "[::1]"}, done.stdout
+
+
 def test_ipv6_alone():
     if not has_ipv6_loopback():
         pytest.skip("there is no ::1 here")

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "bindings.h"
+#include "interrupt.h"
 #include "store.h"
 #include "user_operator.h"
 
@@ -68,11 +69,17 @@ void apply(const nb::kwargs& given, CommunicatorOptions& options) {
 // Runs make() without the GIL.
 template <class Make>
 Communicator made(Make make) {
+  PyInterrupt::before();
   Result<Communicator> result = Communicator();
   {
     nb::gil_scoped_release release;
     result = make();
   }
+  if (PyInterrupt::raised() && result.ok()) {
+    nb::gil_scoped_release release;  // it says goodbye to its peers
+    *result = Communicator();
+  }
+  PyInterrupt::after();
   check(result.status());
   return std::move(*result);
 }
@@ -144,6 +151,7 @@ const Communicator& PyCommunicator::get() const {
 void PyCommunicator::close() {
   if (closed()) return;
   Communicator last = std::exchange(comm_, Communicator());
+  const NoInterrupt calm;
   nb::gil_scoped_release release;  // it says goodbye to its peers
   last = Communicator();
 }

@@ -6,6 +6,7 @@
 #include "array.h"
 #include "bindings.h"
 #include "communicator.h"
+#include "interrupt.h"
 #include "work.h"
 
 // Communicator::NAME or NAME_async, within a template over kAsync.
@@ -53,10 +54,12 @@ class Call {
     if (PyCallable_Check(op.ptr())) {
       used_.push_back(nb::borrow(op));
       used_.push_back(dtype_object(x));
-      user_ = std::make_shared<UserOperator>(op, used_.back(), comm_);
+      user_ = std::make_shared<UserOperator>(op, used_.back());
       options_.op = ReduceOp::kUser;
       options_.user = [user = user_](void* inout, const void* in, int64_t count,
-                                     DType) { user->apply(inout, in, count); };
+                                     DType) {
+        return user->apply(inout, in, count);
+      };
       return;
     }
     std::string name;
@@ -84,12 +87,14 @@ class Call {
       return nb::cast(PyWork(std::move(work), std::move(result),
                              std::move(used_), std::move(user_)));
     } else {
+      PyInterrupt::before();
       Status status;
       {
         nb::gil_scoped_release release;
         status = start(comm_, options_);
         comm_ = Communicator();
       }
+      PyInterrupt::after();
       if (user_) user_->rethrow();
       check(status);
       return result;

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "interrupt.h"
 #include "rondo/rendezvous/job_env.h"
 
 namespace rondo::python {
@@ -21,34 +22,25 @@ struct NativeStore {
   NativeStore(NativeStore&&) = default;
   explicit NativeStore(std::shared_ptr<Store> s) : store(std::move(s)) {}
   ~NativeStore() {
+    const NoInterrupt calm;
     nb::gil_scoped_release release;  // a server waits for its clients
     store.reset();
   }
 
   void set(const std::string& key, const nb::bytes& value) {
-    Status status;
-    {
-      nb::gil_scoped_release release;
-      status = store->set(key, from_bytes(value));
-    }
-    check(status);
+    check(waiting([&] { return store->set(key, from_bytes(value)); }));
   }
   nb::bytes get(const std::string& key, double timeout) {
-    Result<std::string> value = Status();
-    {
-      nb::gil_scoped_release release;
-      value = store->get(key, Deadline(seconds(timeout)));
-    }
+    const Result<std::string> value =
+        waiting([&] { return store->get(key, Deadline(seconds(timeout))); });
     check(value.status());
     return to_bytes(*value);
   }
   int64_t add(const std::string& key, int64_t amount) {
-    nb::gil_scoped_release release;
-    return store->add(key, amount).value();
+    return waiting([&] { return store->add(key, amount); }).value();
   }
   void remove(const std::string& key) {
-    nb::gil_scoped_release release;
-    store->remove(key).value();
+    waiting([&] { return store->remove(key); }).value();
   }
   std::string name() const { return store->name(); }
 };
@@ -57,7 +49,7 @@ struct MemoryStore : NativeStore {
 };
 struct FileStore : NativeStore {
   explicit FileStore(const std::string& folder)
-      : NativeStore(open_file_store(folder).value()) {}
+      : NativeStore(waiting([&] { return open_file_store(folder); }).value()) {}
 };
 struct TcpStore : NativeStore {
   TcpStore(const std::string& url, int rank, const std::string& token,
@@ -69,8 +61,8 @@ struct TcpStore : NativeStore {
     job.rank = rank;
     job.store = url;
     job.token = token;
-    nb::gil_scoped_release release;
-    return open_store(job, Deadline(seconds(timeout))).value();
+    return waiting([&] { return open_store(job, Deadline(seconds(timeout))); })
+        .value();
   }
 };
 
@@ -133,8 +125,10 @@ class ForeignStore : public Store {
     try {
       body();
       return {};
-    } catch (const nb::python_error& e) {
-      return raised(e, name_);
+    } catch (nb::python_error& e) {
+      const Status status = raised(e, name_);
+      if (!e.matches(PyExc_Exception)) PyInterrupt::keep(e);
+      return status;
     } catch (const nb::cast_error&) {
       return error(Code::kInvalidArgument, "store {}: add must return an int",
                    name_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bindings.h"
+#include "interrupt.h"
 
 namespace rondo::python {
 namespace {
@@ -54,6 +55,7 @@ nb::object PyWork::wait(std::optional<double> timeout) {
   constexpr Duration kSlice = std::chrono::milliseconds(100);
   const Deadline deadline =
       timeout ? Deadline(seconds(std::max(0.0, *timeout))) : Deadline::never();
+  PyInterrupt::before();
   Status status;
   for (;;) {
     bool over = false;
@@ -63,8 +65,8 @@ nb::object PyWork::wait(std::optional<double> timeout) {
       over = work_.test() || deadline.passed();
       if (over && work_.test()) status = work_.error();
     }
+    PyInterrupt::after();  // the operation goes on
     if (over) break;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
   if (user_ && work_.test()) user_->rethrow();
   check(status);

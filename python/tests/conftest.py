@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import threading
@@ -81,3 +82,11 @@ def job(tmp_path):
         if j.process.poll() is None:
             j.process.terminate()
             j.process.communicate()
+
+
+@pytest.fixture
+def free_url():
+    """Where nobody serves a store."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{s.getsockname()[1]}"

@@ -106,8 +106,8 @@ thread.start()
 comm = rondo.Communicator.connect(store, 0, 2)
 thread.join()
 work = comm.allreduce_async(np.ones(3))
-print("waiting", flush=True)
 try:
+    print("waiting", flush=True)
     work.wait()
 except KeyboardInterrupt:
     print("interrupted", flush=True)

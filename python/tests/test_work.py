@@ -87,6 +87,33 @@ def test_an_operator_that_raises(spawn, name):
     assert KeyError in spawn(2, body)
 
 
+@pytest.mark.parametrize("count", [3, 300_000])
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_an_operator_that_raises_on_one_rank(spawn, transport, count):
+    """Nobody returns a wrong number, and everybody learns whose it was."""
+
+    def body(comm):
+        def add(inout, other):
+            if comm.rank == 1:
+                inout[:] = -1
+                raise KeyError("no such thing")
+            inout += other
+
+        x = np.ones(count)
+        try:
+            # By the ring, rank 1's partial sums would go round.
+            comm.allreduce(x, op=add, algorithm="ring")
+            assert comm.rank != 1 and (x == 3).all()
+        except KeyError:
+            assert comm.rank == 1
+        except rondo.CancelledError as e:
+            assert comm.rank != 1 and "failed on rank 1" in str(e), e
+        with pytest.raises(rondo.CancelledError, match="rank 1.*no such thing"):
+            comm.barrier()
+
+    spawn(3, body, transport=transport)
+
+
 def test_mismatch(spawn):
     def body(comm):
         x = np.ones(2 + comm.rank)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rondo/base/interrupt.h"
+
 namespace rondo {
 
 Duration seconds(double s) {
@@ -16,6 +18,10 @@ Deadline::Deadline(Duration from_now) {
   const auto now = Clock::now();
   at_ = from_now > Clock::time_point::max() - now ? Clock::time_point::max()
                                                   : now + from_now;
+}
+
+bool Deadline::passed() const {
+  return at_ <= Clock::now() || Interrupt::raised();
 }
 
 Duration Deadline::left() const {

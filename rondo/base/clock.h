@@ -20,7 +20,8 @@ class RONDO_API Deadline {
   explicit Deadline(Duration from_now);
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
-  bool passed() const { return at_ <= Clock::now(); }
+  // Also once this thread's wait was interrupted (Interrupt).
+  bool passed() const;
   // What is left, never negative.
   Duration left() const;
   // For poll(2): milliseconds left, rounded up, at most `cap_ms`.

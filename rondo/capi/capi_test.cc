@@ -168,6 +168,37 @@ TEST(Capi, WaitingEndsAndCancelReachesEveryRank) {
   rondo_store_free(store);
 }
 
+TEST(Capi, AnOperatorThatFails) {
+  rondo_store_t* store = nullptr;
+  ASSERT_EQ(rondo_store_open("memory", 0, 2, nullptr, 1, &store), RONDO_OK);
+  auto body = [store](int rank) {
+    rondo_comm_t* comm = nullptr;
+    ASSERT_EQ(rondo_connect(store, rank, 2, nullptr, &comm), RONDO_OK);
+    rondo_call_options_t options = RONDO_CALL_OPTIONS_INIT;
+    options.op = RONDO_USER;
+    options.reduce_context = &rank;
+    options.reduce = [](void* inout, const void* in, int64_t, rondo_dtype_t,
+                        void* context) {
+      *static_cast<int32_t*>(inout) += *static_cast<const int32_t*>(in);
+      return *static_cast<int*>(context) == 1 ? 42 : 0;
+    };
+    int32_t x = 1;
+    const auto status = rondo_allreduce(comm, &x, &x, 1, RONDO_I32, &options);
+    EXPECT_EQ(status,
+              rank == 1 || status != RONDO_OK ? RONDO_CANCELLED : RONDO_OK);
+    EXPECT_TRUE(status != RONDO_OK || x == 2) << x;
+    EXPECT_EQ(rondo_barrier(comm, nullptr), RONDO_CANCELLED);
+    const std::string error = rondo_last_error();
+    EXPECT_NE(error.find("failed on rank 1"), std::string::npos) << error;
+    EXPECT_NE(error.find("it returned 42"), std::string::npos) << error;
+    rondo_comm_free(comm);
+  };
+  std::thread other(body, 1);
+  body(0);
+  other.join();
+  rondo_store_free(store);
+}
+
 TEST(Capi, AllocatedMemoryIsAligned) {
   for (size_t bytes : {size_t{0}, size_t{1}, size_t{100000}}) {
     void* memory = rondo_alloc(bytes);

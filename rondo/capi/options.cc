@@ -68,8 +68,12 @@ Result<CallOptions> call_options(const char* function,
   result.timeout = seconds(known.timeout);
   if (known.reduce != nullptr)
     result.user = [reduce = known.reduce, context = known.reduce_context](
-                      void* inout, const void* in, int64_t count, DType dtype) {
-      reduce(inout, in, count, static_cast<rondo_dtype_t>(dtype), context);
+                      void* inout, const void* in, int64_t count,
+                      DType dtype) -> Status {
+      const int code =
+          reduce(inout, in, count, static_cast<rondo_dtype_t>(dtype), context);
+      if (code == 0) return {};
+      return error(Code::kCancelled, "it returned {}", code);
     };
   return result;
 }

@@ -79,9 +79,11 @@ typedef struct rondo_store rondo_store_t;
 
 /* inout[i] = inout[i] op in[i] for `count` elements: associative and
  * commutative. Called on the calling thread or on the communicator's; must not
- * throw, jump out, or call the communicator. */
-typedef void (*rondo_reduce_fn)(void* inout, const void* in, int64_t count,
-                                rondo_dtype_t dtype, void* context);
+ * throw, jump out, or call the communicator. Returns 0; anything else says that
+ * it failed, which fails the operation and the communicator on every rank with
+ * RONDO_CANCELLED and that number. */
+typedef int (*rondo_reduce_fn)(void* inout, const void* in, int64_t count,
+                               rondo_dtype_t dtype, void* context);
 
 /* What a single call may set; NULL instead of it means all defaults. Begin with
  * RONDO_CALL_OPTIONS_INIT. */

@@ -17,14 +17,15 @@ static void check(int holds, const char* what, int line) {
 #define CHECK(condition) check((condition), #condition, __LINE__)
 #define CHECK_OK(call) CHECK((call) == RONDO_OK)
 
-static void larger_magnitude(void* inout, const void* in, int64_t count,
-                             rondo_dtype_t dtype, void* context) {
+static int larger_magnitude(void* inout, const void* in, int64_t count,
+                            rondo_dtype_t dtype, void* context) {
   int32_t* a = inout;
   const int32_t* b = in;
   if (dtype != RONDO_I32) abort();
   for (int64_t i = 0; i < count; i++)
     if (abs(b[i]) > abs(a[i])) a[i] = b[i];
   ++*(int*)context;
+  return 0;
 }
 
 static void test_reductions(rondo_comm_t* comm) {

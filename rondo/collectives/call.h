@@ -33,15 +33,16 @@ struct Call {
   size_t element() const { return size_of(dtype); }
 };
 
-// acc = acc op in, by Rondo's operators or the caller's.
-void combine(const Call& call, void* acc, const void* in, int64_t count);
+// acc = acc op in, by Rondo's operators or the caller's. Only the latter can
+// fail; whoever calls this then passes nothing on that depends on it.
+Status combine(const Call& call, void* acc, const void* in, int64_t count);
 
 // out[j] = in[0] op in[1] op ... for every j; in avg divided by `ranks`. As
-// reduce_many, and for the caller's operators too. `scratch` holds at least
-// kCombineBytes.
+// reduce_many, and for the caller's operators too; what these fail at is not
+// stored. `scratch` holds at least kCombineBytes.
 inline constexpr size_t kCombineBytes = 64 << 10;
-void combine_many(const Call& call, std::span<void* const> out,
-                  std::span<const void* const> in, int64_t count, int ranks,
-                  bool streaming, void* scratch);
+Status combine_many(const Call& call, std::span<void* const> out,
+                    std::span<const void* const> in, int64_t count, int ranks,
+                    bool streaming, void* scratch);
 
 }  // namespace rondo

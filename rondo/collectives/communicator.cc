@@ -3,10 +3,13 @@
 
 #include <numeric>
 
+#include "rondo/base/interrupt.h"
 #include "rondo/collectives/communicator_impl.h"
 
 namespace rondo {
 namespace {
+
+constexpr Duration kWaitSlice = std::chrono::milliseconds(100);
 
 Status null_error(Operation operation) {
   return error(Code::kInvalidArgument,
@@ -290,12 +293,33 @@ Status run(CommunicatorImpl* impl, Checked checked,
 
 }  // namespace
 
+Status UserReduce::operator()(void* inout, const void* in, int64_t count,
+                              DType dtype) const try {
+  return apply_(inout, in, count, dtype);
+} catch (const Error& e) {
+  return {e.code(), e.what()};
+} catch (const std::exception& e) {
+  return {Code::kCancelled, e.what()};
+} catch (...) {
+  return {Code::kCancelled, "it threw something that is no std::exception"};
+}
+
 // ---- Work -------------------------------------------------------------------
 
 Status Work::wait() {
   if (op_ == nullptr) return {};
   std::unique_lock lock(op_->mutex);
-  op_->over.wait(lock, [this] { return op_->done; });
+  // The memory is the operation's until it is over, so an interrupted wait ends
+  // the operation and then waits for that.
+  bool given_up = false;
+  while (!op_->over.wait_for(lock, kWaitSlice, [this] { return op_->done; })) {
+    lock.unlock();
+    if (!given_up && Interrupt::raised()) {
+      given_up = true;
+      op_->cancel();
+    }
+    lock.lock();
+  }
   return op_->status;
 }
 

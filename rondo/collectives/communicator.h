@@ -77,9 +77,35 @@ struct ConstView {
 };
 
 // inout[i] = inout[i] op in[i]: an operator of the caller's, associative and
-// commutative.
-using UserReduce =
-    std::function<void(void* inout, const void* in, int64_t count, DType)>;
+// commutative. Any callable (void* inout, const void* in, int64_t count, DType)
+// that returns nothing or a Status. One that fails, by its Status or by an
+// exception, fails the operation and with it the communicator: on this rank
+// with that reason, on the others with this rank's name (docs/errors.md).
+class UserReduce {
+ public:
+  UserReduce() = default;
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, UserReduce> &&
+           std::is_invocable_v<F&, void*, const void*, int64_t, DType>)
+      UserReduce(F f)
+      : apply_([f = std::move(f)](void* inout, const void* in, int64_t count,
+                                  DType dtype) mutable -> Status {
+          if constexpr (std::is_void_v<std::invoke_result_t<
+                            F&, void*, const void*, int64_t, DType>>) {
+            f(inout, in, count, dtype);
+            return {};
+          } else {
+            return f(inout, in, count, dtype);
+          }
+        }) {}
+
+  explicit operator bool() const { return apply_ != nullptr; }
+  // What it throws is returned.
+  Status operator()(void* inout, const void* in, int64_t count, DType) const;
+
+ private:
+  std::function<Status(void*, const void*, int64_t, DType)> apply_;
+};
 
 // What a single call may set; each collective uses what concerns it.
 struct CallOptions {
@@ -120,8 +146,8 @@ RONDO_API std::string default_tuning_file(const Env& env);
 class [[nodiscard]] RONDO_API Work {
  public:
   Work() = default;
-  // Until it is over; with a time-out, until then (kTimeout, and the operation
-  // goes on).
+  // Until it is over; an Interrupt cancels it. With a time-out, until then
+  // (kTimeout, and the operation goes on).
   Status wait();
   Status wait(Duration timeout);
   // Whether it is over.

@@ -233,6 +233,10 @@ Status CommunicatorImpl::execute(const Call& call) {
   if (group_->size() == 1) return alone(call);
   group_->enter(call.tag);
   Status status = dispatch(call);
+  // All else that can go wrong has failed the group already.
+  if (!status.ok() && !group_->failed())
+    status = group_->operator_failed(call.tag, status);
+  if (!status.ok()) local_.withdraw();
   group_->leave();
   return status;
 }
@@ -335,14 +339,11 @@ Status CommunicatorImpl::run_plan(const Plan& plan, const Call& call,
     }
     if (end) break;
     Status status;
-    if (kind == ActionKind::kSliceReduce)
-      status = local_.slice_reduce(call, plan.actions[i]);
-    else if (kind == ActionKind::kPull)
-      status = local_.pull(call, plan.actions[i]);
+    if (kind == ActionKind::kSliceReduce || kind == ActionKind::kPull)
+      status = local_.work(call, plan.actions[i]);
     else if (kind == ActionKind::kFence)
       status = local_.fence(call, waiter);
-    if (!status.ok())
-      return group_->failed() ? group_->failure() : group_->fail(status);
+    RONDO_RETURN_IF_ERROR(status);
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "rondo/base/interrupt.h"
 #include "rondo/collectives/spawn_ranks.h"
 
 namespace rondo {
@@ -197,6 +198,56 @@ TEST(Communicator, AllToAllvOfOtherLengthsIsAMismatch) {
                 "rank 0 expects a message of {} elements from rank 1", other)));
         EXPECT_THAT(status.message(), HasSubstr("which sends 10"));
       });
+}
+
+// Rank 0 gives a blocking call up while rank 1 stays away from it.
+void interrupt_rank_0(const std::string& transport,
+                      const std::function<Status(Communicator&)>& call) {
+  std::latch over(2);
+  spawn_ranks(transport, 2, [&](Communicator& comm) {
+    if (comm.rank() == 0) {
+      struct GivesUp : Interrupt {
+        bool ask() override { return true; }
+      } interrupt;
+      const auto start = Clock::now();
+      EXPECT_EQ(call(comm).code(), Code::kCancelled);
+      EXPECT_LT(Clock::now() - start, seconds(2));
+    }
+    over.arrive_and_wait();
+    // A small one may be whole for rank 1, but is the last.
+    Status told = call(comm);
+    if (told.ok()) told = comm.barrier();
+    EXPECT_EQ(told.code(), Code::kCancelled) << told.to_string();
+    EXPECT_THAT(told.message(), HasSubstr("rank 0"));
+  });
+}
+
+TEST(Communicator, AnInterruptEndsBlockingCalls) {
+  for (const std::string transport : {"inproc", "shm", "tcp"}) {
+    using Floats = std::vector<float>;
+    const auto allreduce = [](size_t count) {
+      return [count](Communicator& comm) {
+        Floats x(count);
+        return comm.allreduce(x);
+      };
+    };
+    interrupt_rank_0(transport, allreduce(3));
+    interrupt_rank_0(transport, allreduce(300'000));
+    interrupt_rank_0(transport, [](auto& comm) { return comm.barrier(); });
+    interrupt_rank_0(transport, [](auto& comm) {
+      Floats x(3);
+      return comm.recv(x, 1 - comm.rank());
+    });
+    interrupt_rank_0(transport,
+                     [](auto& comm) { return comm.split(0).status(); });
+    interrupt_rank_0(transport, [](auto& comm) {
+      Floats x(3);
+      const Work before = comm.allreduce_async(x);
+      const Status status = comm.barrier();  // queued behind it
+      EXPECT_TRUE(before.test());
+      return status;
+    });
+  }
 }
 
 TEST(Communicator, BatchesAndOrderBetweenCollectives) {

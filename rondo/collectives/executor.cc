@@ -192,6 +192,7 @@ Status Executor::run(const Plan& plan, const Call& call, Waiter& waiter) {
     RONDO_RETURN_IF_ERROR(pass(moved));
     if (moved) {
       waiter.progressed();
+      RONDO_RETURN_IF_ERROR(waiter.moving());
       continue;
     }
     if (left_before_limit_ == 0) break;
@@ -235,7 +236,7 @@ Status Executor::run_local(bool& moved) {
           const char* src = place(a.src, b);
           if (src != dst) std::memmove(dst, src, bytes);
         } else if (a.kind == ActionKind::kReduce) {
-          combine(*call_, dst, place(a.src, b), count);
+          RONDO_RETURN_IF_ERROR(combine(*call_, dst, place(a.src, b), count));
         } else if (call_->op == ReduceOp::kAvg) {
           finish_avg(call_->dtype, dst, static_cast<size_t>(count),
                      group_.size());
@@ -384,9 +385,10 @@ Status Executor::move_recv(Cursor& cursor, int index, bool& blocked) {
   add(bytes_received_, bytes);
   if (reduces && cursor.done > cursor.reduced) {
     const size_t whole = cursor.done / element_ * element_;
-    combine(*call_, place(a.dst, cursor.block) + cursor.reduced,
-            cursor.arrived.data() + cursor.reduced,
-            static_cast<int64_t>((whole - cursor.reduced) / element_));
+    RONDO_RETURN_IF_ERROR(
+        combine(*call_, place(a.dst, cursor.block) + cursor.reduced,
+                cursor.arrived.data() + cursor.reduced,
+                static_cast<int64_t>((whole - cursor.reduced) / element_)));
     cursor.reduced = whole;
   }
   return {};
@@ -404,8 +406,8 @@ Status Executor::reduce_from_memory(Cursor& cursor, char* dst, size_t left,
     blocked = true;
     return {};
   }
-  combine(*call_, dst + cursor.done, here.data(),
-          static_cast<int64_t>(bytes / element_));
+  RONDO_RETURN_IF_ERROR(combine(*call_, dst + cursor.done, here.data(),
+                                static_cast<int64_t>(bytes / element_)));
   channel.consume(cursor.stream, bytes);
   cursor.done += bytes;
   add(bytes_received_, bytes);

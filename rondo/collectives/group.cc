@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "rondo/base/interrupt.h"
 #include "rondo/base/log.h"
 
 namespace rondo {
@@ -217,6 +218,7 @@ Status Group::deserted(const OpTag& tag, int peer) {
 
 Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
   if (failed()) return failure();
+  if (Interrupt::raised()) return interrupted(tag);
   if (cause.code() != Code::kPeerLost)
     return fail(cause.with_context(
         fmt::format("{} on communicator {} failed on rank {}", short_name(tag),
@@ -228,6 +230,7 @@ Status Group::broken(const OpTag& tag, int peer, const Status& cause) {
     if (failed()) return failure();
     if (left(peer)) return deserted(tag, peer);
   }
+  if (Interrupt::raised()) return interrupted(tag);
   return fail(error(Code::kPeerLost,
                     "{} on communicator {} failed on rank {}: {} was lost\n  "
                     "cause: {}\n  do: "
@@ -266,6 +269,20 @@ Status Group::mismatch(const OpTag& mine, int peer, const OpTag& theirs) {
       rondo::describe(there)));
 }
 
+Status Group::interrupted(const OpTag& tag) {
+  return fail(error(Code::kCancelled,
+                    "{} on communicator {} was interrupted on {}, so the "
+                    "communicator is aborted",
+                    short_name(tag), name(), describe(rank_)));
+}
+
+Status Group::operator_failed(const OpTag& tag, const Status& cause) {
+  return fail(error(cause.code(),
+                    "{} on communicator {}: the caller's operator failed on "
+                    "{}: {}",
+                    short_name(tag), name(), describe(rank_), cause.message()));
+}
+
 // ---- The watchdog's question ------------------------------------------------
 
 // ", waiting for rank 1 (node7, pid 81233)": who a peer in its turn waits for.
@@ -288,6 +305,7 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
   for (int peer : others) world.push_back(members_[static_cast<size_t>(peer)]);
   const auto answers = endpoint_->query(id_, world, seconds(final ? 0.4 : 0.2));
   if (failed()) return failure();
+  if (Interrupt::raised()) return interrupted(tag);
 
   std::string silent;
   std::string late;

@@ -134,6 +134,11 @@ class Group final : public GroupHandler {
   // before is looked up, so that the error compares what should be the same.
   Status mismatch(const OpTag& mine, int peer, const OpTag& theirs);
 
+  // Fails the group because this rank's caller gave `tag` up (Interrupt).
+  Status interrupted(const OpTag& tag);
+  // Fails the group because the caller's operator failed here in `tag`.
+  Status operator_failed(const OpTag& tag, const Status& cause);
+
   // Asks the members what they are doing while this rank is stuck in `tag`
   // waiting for `waiting_on`. A member in another operation with the same
   // number fails the group at once; `final` says that the time-out has passed
@@ -198,7 +203,7 @@ class Group final : public GroupHandler {
   std::unique_ptr<std::atomic<bool>[]> gone_;  // who has left, by rank
   std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;
-  Status failure_;  // guarded by failure_mutex_
+  Status failure_;                  // guarded by failure_mutex_
 };
 
 }  // namespace rondo

@@ -1,5 +1,7 @@
 #include "rondo/collectives/local_group.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -201,17 +203,15 @@ Status LocalGroup::one_shot(const Call& call) {
     case Operation::kReduce: {
       if (call.operation == Operation::kReduce && !root) return {};
       void* const target = out;
-      combine_many(call, {&target, 1}, payloads(shown, 0), call.in_count, size_,
-                   false, scratch(kCombineBytes));
-      return {};
+      return combine_many(call, {&target, 1}, payloads(shown, 0), call.in_count,
+                          size_, false, scratch(kCombineBytes));
     }
     case Operation::kReduceScatter: {
       void* const target = out;
-      combine_many(
+      return combine_many(
           call, {&target, 1},
           payloads(shown, static_cast<size_t>(group_.rank()) * out_bytes),
           call.out_count, size_, false, scratch(kCombineBytes));
-      return {};
     }
     case Operation::kBroadcast:
       if (!root && out_bytes > 0)
@@ -258,6 +258,37 @@ Status LocalGroup::one_shot(const Call& call) {
 
 // ---- In place ---------------------------------------------------------------
 
+// Either a rank that withdraws sees the mark of one that is at work, or that
+// one sees that the buffers are withdrawn: all four accesses are in one order.
+Status LocalGroup::work(const Call& call, const Action& action) {
+  std::atomic<uint32_t>& working = group_.board(me_)->working;
+  working.store(1, std::memory_order_seq_cst);
+  Status status;
+  for (int i = 0; i < size_ && status.ok(); ++i)
+    if (group_.board(i)->withdrawn.load(std::memory_order_seq_cst) != 0)
+      status = reached(call, i,
+                       error(Code::kPeerLost, "it has given the operation up"));
+  if (status.ok())
+    status = action.kind == ActionKind::kPull ? pull(call, action)
+                                              : slice_reduce(call, action);
+  working.store(0, std::memory_order_release);
+  return status;
+}
+
+void LocalGroup::withdraw() {
+  group_.board(me_)->withdrawn.store(1, std::memory_order_seq_cst);
+  // No Deadline: an interrupted caller's has passed.
+  const auto end = Clock::now() + std::chrono::milliseconds(500);
+  for (int i = 0; i < size_; ++i) {
+    if (i == me_) continue;
+    const int rank = group_.local_ranks()[static_cast<size_t>(i)];
+    const int world = group_.members()[static_cast<size_t>(rank)];
+    while (group_.board(i)->working.load(std::memory_order_seq_cst) != 0 &&
+           group_.endpoint()->lost(world).ok() && Clock::now() < end)
+      sched_yield();
+  }
+}
+
 Status LocalGroup::slice_reduce(const Call& call, const Action& action) {
   if (action.src.count == 0) return {};
   if (!all_mapped_) return reduce_remote(call, action);
@@ -277,10 +308,9 @@ Status LocalGroup::slice_reduce(const Call& call, const Action& action) {
   }
   const size_t bytes = static_cast<size_t>(action.src.count) * element;
   const bool streaming = bytes * static_cast<size_t>(size_) > kStreamingBytes;
-  combine_many(call, {targets_.data(), targets}, sources_, action.src.count,
-               action.finishes ? group_.size() : 1, streaming,
-               scratch(kCombineBytes));
-  return {};
+  return combine_many(call, {targets_.data(), targets}, sources_,
+                      action.src.count, action.finishes ? group_.size() : 1,
+                      streaming, scratch(kCombineBytes));
 }
 
 // The same with process_vm_readv/writev: pieces of the others' inputs are read
@@ -309,8 +339,9 @@ Status LocalGroup::reduce_remote(const Call& call, const Action& action) {
       sources_[at] = place;
     }
     void* const target = to_own ? static_cast<char*>(call.out) + to : result;
-    combine_many(call, {&target, 1}, sources_, count,
-                 action.finishes ? group_.size() : 1, false, scratch_.data());
+    RONDO_RETURN_IF_ERROR(combine_many(call, {&target, 1}, sources_, count,
+                                       action.finishes ? group_.size() : 1,
+                                       false, scratch_.data()));
     for (int i = 0; i < size_; ++i) {
       const bool wanted =
           action.peer < 0 ||
@@ -387,6 +418,7 @@ Status LocalGroup::staged_allreduce(const Call& call, Waiter& waiter) {
   const auto per_round = static_cast<int64_t>(kStageBytes / element);
   const bool streaming = static_cast<size_t>(total) * element > kStreamingBytes;
   for (int64_t done = 0; done < total; done += per_round, ++rounds_) {
+    RONDO_RETURN_IF_ERROR(waiter.moving());
     const int64_t count = std::min(per_round, total - done);
     const char* in = offset(call.in, done, element);
     char* out = offset(call.out, done, element);
@@ -400,8 +432,9 @@ Status LocalGroup::staged_allreduce(const Call& call, Waiter& waiter) {
       sources_[static_cast<size_t>(i)] = i == me_ ? in + at : stage(i) + at;
     if (own.count > 0) {
       void* const targets[] = {out + at, stage(me_) + at};
-      combine_many(call, targets, sources_, own.count, group_.size(), false,
-                   scratch(kCombineBytes));
+      RONDO_RETURN_IF_ERROR(combine_many(call, targets, sources_, own.count,
+                                         group_.size(), false,
+                                         scratch(kCombineBytes)));
     }
     RONDO_RETURN_IF_ERROR(fence(call, waiter));
     for (int k = 1; k < size_; ++k) {

@@ -48,9 +48,12 @@ class LocalGroup {
   bool reachable() const { return all_mapped_ || group_.remote_access(); }
 
   // After share(): runs one kSliceReduce or kPull. kSliceReduce towards others
-  // needs reachable().
-  Status slice_reduce(const Call& call, const Action& action);
-  Status pull(const Call& call, const Action& action);
+  // needs reachable(). Fails when a rank here has withdrawn its buffers.
+  Status work(const Call& call, const Action& action);
+  // An operation has failed on this rank, and the group with it: when this
+  // returns nobody here uses its buffers any more. Waits for who is at it, but
+  // not for long: it may be stopped.
+  void withdraw();
   Status fence(const Call& call, Waiter& waiter);
 
   // Allreduce through the stages, after share(): by ordinary copies, which need
@@ -58,6 +61,8 @@ class LocalGroup {
   Status staged_allreduce(const Call& call, Waiter& waiter);
 
  private:
+  Status slice_reduce(const Call& call, const Action& action);
+  Status pull(const Call& call, const Action& action);
   Slot& slot(int local) const { return group_.board(local)->slots[epoch_ % 2]; }
   void publish(const Call& call, const void* payload, size_t bytes,
                bool addresses);

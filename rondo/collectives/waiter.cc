@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rondo/base/interrupt.h"
+
 namespace rondo {
 namespace {
 
@@ -19,8 +21,13 @@ Duration Waiter::stalled() const {
   return stalled_ ? Clock::now() - stalled_at_ : Duration::zero();
 }
 
+Status Waiter::unless_interrupted() {
+  return Interrupt::raised() ? group_.interrupted(tag_) : Status();
+}
+
 Status Waiter::check(std::span<const int> waiting_on) {
   if (group_.failed()) return group_.failure();
+  RONDO_RETURN_IF_ERROR(unless_interrupted());
   const auto now = Clock::now();
   if (!started_) {
     started_ = true;

@@ -1,6 +1,7 @@
 // Waiter: how a rank waits within one operation. It looks, spins while that is
 // harmless, yields, and then sleeps, asking now and then whether it makes sense
-// to go on: whether the group has failed, a peer has left, or time is up.
+// to go on: whether the group has failed, a peer has left, time is up, or the
+// caller gives up (Interrupt).
 #pragma once
 
 #include <sched.h>
@@ -27,6 +28,11 @@ class Waiter {
   void progressed() {
     looks_ = yields_ = 0;
     stalled_ = false;
+  }
+  // To be asked while things move: ok to go on, for all that the caller says.
+  Status moving() {
+    constexpr uint32_t kSeldom = 256;
+    return ++moves_ % kSeldom != 0 ? Status() : unless_interrupted();
   }
   // Nothing moved. True: look again right away; false: time to sleep. `cost` is
   // what a look costs, in pauses of the processor: system calls count more.
@@ -77,6 +83,8 @@ class Waiter {
   }
 
  private:
+  Status unless_interrupted();
+
   static constexpr int kSpins = 100;  // some 4 us
   // Sleeping is dear: the kernel likes to wake a sleeper on the core of whoever
   // wakes it. With a core for every rank, look on for about half a millisecond.
@@ -91,6 +99,7 @@ class Waiter {
   int most_yields_;
   int looks_ = 0;
   int yields_ = 0;
+  uint32_t moves_ = 0;
   bool started_ = false;
   bool stalled_ = false;     // since stalled_at_
   Clock::time_point start_;  // of the first check

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "rondo/base/interrupt.h"
 #include "rondo/base/log.h"
 #include "rondo/collectives/communicator_impl.h"
 #include "rondo/rendezvous/job_env.h"
@@ -225,6 +226,7 @@ Result<Communicator> CommunicatorImpl::split(int color, int key) {
         if (group_->failed()) return group_->failure();
         return group_->left(peer) ? group_->left_error(tag, peer) : Status();
       });
+  if (Interrupt::raised()) return group_->interrupted(tag);
   if (!answers.ok())
     return answers.status().with_context(
         fmt::format("split of communicator {}", group_->name()));
@@ -250,10 +252,12 @@ Result<Communicator> CommunicatorImpl::split(int color, int key) {
   options.name = fmt::format("{}/{}.{}", group_->name(), number, color);
   const uint64_t id =
       mix(mix(group_->id(), number + 1), static_cast<uint64_t>(color));
-  RONDO_ASSIGN_OR_RETURN(auto group,
-                         Group::form(group_->endpoint(), id, std::move(members),
-                                     group_options(options), deadline));
-  auto impl = std::make_shared<CommunicatorImpl>(std::move(group),
+  auto group = Group::form(group_->endpoint(), id, std::move(members),
+                           group_options(options), deadline);
+  if (Interrupt::raised()) return group_->interrupted(tag);
+  // Why a member is gone says more than that it is.
+  if (!group.ok()) return group_->failed() ? group_->failure() : group.status();
+  auto impl = std::make_shared<CommunicatorImpl>(std::move(*group),
                                                  std::move(options), costs_);
   impl->drop_impossible_algorithm();
   impl->hold(store_);

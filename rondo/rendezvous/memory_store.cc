@@ -25,9 +25,9 @@ class MemoryStore : public Store {
     for (;;) {
       if (auto it = values_.find(key); it != values_.end()) return it->second;
       if (deadline.passed()) return key_timeout(key, name());
-      // In slices, so that a deadline far away cannot overflow wait_for.
+      // In slices: the deadline may come early (Interrupt).
       changed_.wait_for(mutex_,
-                        std::min<Duration>(deadline.left(), seconds(1)));
+                        std::min<Duration>(deadline.left(), seconds(0.1)));
     }
   }
 

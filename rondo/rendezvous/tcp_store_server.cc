@@ -65,7 +65,7 @@ class Server : public TcpStoreServer {
     MutexLock lock(mutex_);
     while (connected_ != 0) {
       if (deadline.passed()) return false;
-      idle_.wait_for(mutex_, std::min<Duration>(deadline.left(), seconds(1)));
+      idle_.wait_for(mutex_, std::min<Duration>(deadline.left(), seconds(0.1)));
     }
     return true;
   }

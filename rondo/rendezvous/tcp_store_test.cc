@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <thread>
 #include <vector>
@@ -82,6 +84,66 @@ TEST_F(TcpStore, AHeaderThatClaimsTooMuchEndsOnlyItsConnection) {
   }
   store->set("a", "1").value();
   expect_serving();
+}
+
+// Nothing that a stranger says counts as a request, whatever its length: it is
+// neither kept nor waited for.
+TEST_F(TcpStore, AStrangerThatClaimsALengthIsDisconnectedAtOnce) {
+  using namespace store_wire;
+  const auto start = Clock::now();
+  for (uint64_t size : {uint64_t{1}, uint64_t{1} << 24, uint64_t{1} << 60}) {
+    const Header header = encode(Request{Operation::kSet, 5, size, 0});
+    const std::string request = std::string(header.data(), header.size()) +
+                                "still" + std::string(1, 'x');
+    // As the first that it says, and behind a greeting without the token.
+    Fd rude = raw();
+    send_all(rude.get(), request, soon()).value();
+    expect_closed(rude);
+    Fd guesser = raw();
+    std::string hello("RNDO\1\0\1\0", 8);  // version 1, for a store
+    hello.resize(120);                     // and an HMAC of nobody's
+    send_all(guesser.get(), hello + "+" + request, soon()).value();
+    expect_closed(guesser);
+  }
+  // Not only when the time for a handshake is over, which is 10 s.
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
+  const auto value =
+      connect().value()->get("still", Deadline(Duration::zero()));
+  EXPECT_EQ(value.status().code(), Code::kTimeout);
+  expect_serving();
+}
+
+// The other way round: a server of the job that has gone mad.
+TEST(TcpStoreClient, AReplyThatClaimsTooMuchIsAnError) {
+  using namespace store_wire;
+  const Fd listener = listen_on(loopback(), {}).value();
+  const int port = local_address(listener.get())->port();
+  std::thread server([&] {
+    pollfd ready{listener.get(), POLLIN, 0};
+    poll(&ready, 1, 20'000);
+    ServerHandshake handshake(
+        Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)), "",
+        seconds(20), [](Purpose, const Subject&) { return Verdict::kWelcome; });
+    while (handshake.advance() == ServerHandshake::State::kPending) {
+      ready = {handshake.fd(), handshake.events(), 0};
+      poll(&ready, 1, 1000);
+    }
+    const Fd client = handshake.take();
+    Header request;
+    recv_all(client.get(), request, soon()).value();
+    Reply reply{Outcome::kOk};
+    reply.value_size = uint64_t{1} << 60;
+    send_all(client.get(), encode(reply), soon()).value();
+    char byte;
+    while (recv_all(client.get(), {&byte, 1}, soon()).ok()) continue;
+  });
+  auto store = connect_tcp_store("127.0.0.1", port, "", soon()).value();
+  const auto value = store->get("k", soon());
+  EXPECT_EQ(value.status().code(), Code::kInternal);
+  EXPECT_THAT(value.status().message(),
+              HasSubstr("claims 1152921504606846976"));
+  store.reset();
+  server.join();
 }
 
 TEST_F(TcpStore, ARequestBeforeTheReplyEndsTheConnection) {

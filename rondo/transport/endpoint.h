@@ -109,6 +109,9 @@ class Endpoint {
   bool left(int peer) const;
 
  private:
+  // Longest single wait; the loops around it look at the deadline again.
+  static constexpr Duration kWaitSlice = std::chrono::milliseconds(100);
+
   // Who is who.
   struct Roster {
     int rank = -1;

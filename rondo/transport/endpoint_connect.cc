@@ -49,8 +49,9 @@ Result<Fd> Endpoint::reach(int peer, Purpose purpose, const Subject& subject,
         return status.with_context("connecting to " + describe(peer));
       tried += fmt::format("\n  {}: {}", address.to_string(), status.message());
     }
-    if (!lost(peer).ok() || left(peer)) break;
-  } while (!deadline.passed() && poll(nullptr, 0, deadline.poll_ms(100)) == 0);
+    if (!lost(peer).ok() || left(peer) || deadline.passed()) break;
+    poll(nullptr, 0, deadline.poll_ms(100));
+  } while (!deadline.passed());
   return error(Code::kUnavailable,
                "cannot connect to {}; tried{}\n  do: check that the hosts "
                "reach each other, and choose the network with RONDO_INTERFACE",
@@ -75,7 +76,7 @@ Status Endpoint::connect(int rank, std::vector<Card> cards, Deadline deadline) {
   MutexLock lock(mutex_);
   while (!missing_links().ok()) {
     if (deadline.passed()) return missing_links();
-    changed_.wait_for(mutex_, std::min(deadline.left(), seconds(1)));
+    changed_.wait_for(mutex_, std::min(deadline.left(), kWaitSlice));
   }
   return {};
 }

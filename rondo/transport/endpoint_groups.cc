@@ -54,7 +54,7 @@ Result<std::vector<std::string>> Endpoint::exchange(
     if (deadline.passed())
       return error(Code::kTimeout, "no answer from {}; do: look at its log",
                    silent);
-    changed_.wait_for(mutex_, std::min(deadline.left(), seconds(1)));
+    changed_.wait_for(mutex_, std::min(deadline.left(), kWaitSlice));
   }
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank()) {
@@ -82,7 +82,7 @@ std::vector<std::optional<std::string>> Endpoint::query(
     size_t there = 0;
     for (int peer : peers) there += replies_.count({question, peer});
     if (there == peers.size() || deadline.passed()) break;
-    changed_.wait_for(mutex_, deadline.left());
+    changed_.wait_for(mutex_, std::min(deadline.left(), kWaitSlice));
   }
   for (size_t i = 0; i < peers.size(); ++i) {
     auto it = replies_.find({question, peers[i]});

@@ -167,7 +167,9 @@ Result<std::vector<Interface>> InterfaceFilter::select(
         include_.empty() ? !i.address.is_loopback() : any(include_, i);
     if (wanted && !any(exclude_, i)) chosen.push_back(i);
   }
-  if (chosen.empty() && include_.empty() && exclude_.empty()) chosen = all;
+  if (chosen.empty() && include_.empty())
+    for (const Interface& i : all)
+      if (i.address.is_loopback() && !any(exclude_, i)) chosen.push_back(i);
   if (chosen.empty())
     return error(Code::kInvalidArgument,
                  "no network interface matches \"{}\"; this host has {}", text_,

@@ -23,15 +23,16 @@ Result<std::vector<Interface>> list_interfaces();
 // with * : "eth*"), a network ("10.0.0.0/8", "fd00::/8") or an address
 // ("10.0.0.7"). A term with ^ in front excludes. With at least one including
 // term only what is included (and not excluded) is used; with excluding terms
-// only, everything else but loopback; empty: every non-loopback address.
+// only, everything else but loopback; empty: every non-loopback address. Where
+// these two leave nothing, loopback: ranks of one host reach each other by it,
+// and others say that they cannot.
 class InterfaceFilter {
  public:
   static Result<InterfaceFilter> parse(std::string_view text);
 
   // The addresses of `all` to listen on and publish, in order of preference
   // (IPv4 before IPv6, link-local last). An error that lists what there is when
-  // nothing matches; loopback alone when the host has nothing else and the
-  // filter is empty.
+  // nothing matches.
   Result<std::vector<Interface>> select(
       const std::vector<Interface>& all) const;
 

@@ -67,7 +67,15 @@ TEST(InterfaceFilter, LoopbackOnlyWhenTheHostHasNothingElse) {
   const std::vector<Interface> alone = {row("lo", "127.0.0.1:0")};
   EXPECT_EQ(InterfaceFilter::parse("").value().select(alone).value().size(),
             1u);
-  EXPECT_FALSE(InterfaceFilter::parse("^eth0").value().select(alone).ok());
+}
+
+TEST(InterfaceFilter, LoopbackWhenNothingElseIsLeft) {
+  EXPECT_THAT(pick("^eth*,^docker0"), ElementsAre("127.0.0.1"));
+  // What was asked for by name, or excluded by name, is meant.
+  EXPECT_FALSE(
+      InterfaceFilter::parse("eth*,^eth*").value().select(host()).ok());
+  EXPECT_FALSE(
+      InterfaceFilter::parse("^eth*,^docker0,^lo").value().select(host()).ok());
 }
 
 TEST(InterfaceFilter, RejectsBadTerms) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kListenBacklog = 1024;
 // Longest single poll(2); the loops around it look at the deadline again.
-constexpr int kPollSliceMs = 1000;
+constexpr int kPollSliceMs = 100;
 
 std::optional<int> parse_port(std::string_view text) {
   int port = 0;

@@ -1,12 +1,18 @@
 #include <rondo/base/env.h>
+#include <rondo/base/interrupt.h>
 #include <rondo/rendezvous/job_env.h>
 #include <rondo/rondo.h>
 
 #include <chrono>
 #include <cstdio>
 
+struct Patient : rondo::Interrupt {
+  bool ask() override { return false; }
+};
+
 // Touches what each public header exports, so that a missing RONDO_API shows.
 int main() try {
+  const Patient patient;
   auto options =
       rondo::CommunicatorOptions::from_env(rondo::Env::process()).value();
   options.connect_timeout = rondo::to_seconds(std::chrono::seconds(30));

@@ -1,10 +1,10 @@
 // Board: the shared memory through which one rank speaks to the others on its
-// host. Its owner writes the slots, the fence and the stage, everybody reads
+// host. Its owner writes the slots, the counters and the stage, everybody reads
 // them; each peer writes the pipe that leads from it to the owner.
 //
 //   +0      nonce of the segment, doorbell
 //   slots   2 of them, used in turn: what the owner called, and small payloads
-//   fence   a counter
+//   fence   a counter; and who uses whose buffers, on cache lines of their own
 //   stage   2 areas of kStageBytes for copies of foreign buffers
 //   pipes   one per member of the group, kPipeBytes each
 //
@@ -71,6 +71,9 @@ struct Board {
   Doorbell doorbell;
   Slot slots[2];
   alignas(64) std::atomic<uint64_t> fence{0};
+  // The owner is using other ranks' buffers; its own must not be used any more.
+  alignas(64) std::atomic<uint32_t> working{0};
+  alignas(64) std::atomic<uint32_t> withdrawn{0};
   alignas(4096) char stage[2][kStageBytes];
   Pipe pipes[1];  // as many as the group has members
 
