@@ -303,7 +303,8 @@ Status Group::inspect(const OpTag& tag, std::span<const int> waiting_on,
     if (peer != rank_ && !left(peer)) others.push_back(peer);
   std::vector<int> world;
   for (int peer : others) world.push_back(members_[static_cast<size_t>(peer)]);
-  const auto answers = endpoint_->query(id_, world, seconds(final ? 0.4 : 0.2));
+  const auto answers =
+      endpoint_->query(id_, world, seconds(final ? 0.25 : 0.2));
   if (failed()) return failure();
   if (Interrupt::raised()) return interrupted(tag);
 

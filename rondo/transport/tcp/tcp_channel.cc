@@ -51,7 +51,7 @@ int TcpChannel::ready(int stream, bool sends) {
 // short, so that the operation in between sees its time-out and the group's
 // failures, and grow with the time that was spent for a peer that is only slow.
 int TcpChannel::open(int stream, bool sends) {
-  constexpr Duration kFirst = std::chrono::milliseconds(250);
+  constexpr Duration kFirst = std::chrono::milliseconds(100);
   constexpr Duration kLongest = std::chrono::seconds(3);
   constexpr Duration kPause = std::chrono::milliseconds(50);
   const auto now = Clock::now();
@@ -59,7 +59,8 @@ int TcpChannel::open(int stream, bool sends) {
   if (now < next_attempt_) return 0;
   const Duration spent = now - *opening_since_;
   auto opened = endpoint_->open_stream(
-      peer_, group_, stream, Deadline(std::clamp(spent / 8, kFirst, kLongest)));
+      peer_, group_, stream,
+      Deadline(std::clamp(spent / 16, kFirst, kLongest)));
   if (opened.ok()) {
     socket(stream, sends) = std::move(*opened);
     opening_since_.reset();
