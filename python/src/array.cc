@@ -1,5 +1,7 @@
 #include "array.h"
 
+#include <array>
+#include <cstring>
 #include <string>
 
 #include "bindings.h"
@@ -162,6 +164,78 @@ nb::object empty_like(nb::handle x, int64_t leading) {
                  PyArray_DIMS(array) + PyArray_NDIM(array));
   return new_array(PyArray_DESCR(array), static_cast<int>(extents.size()),
                    extents.data());
+}
+
+nb::object numpy_dtype(DType dtype) {
+  if (dtype == DType::kBF16) {
+    try {
+      nb::object type = nb::module_::import_("ml_dtypes").attr("bfloat16");
+      return nb::module_::import_("numpy").attr("dtype")(type);
+    } catch (nb::python_error&) {
+      raise(PyExc_TypeError,
+            "NumPy has no bfloat16 of its own: install the package ml_dtypes, "
+            "or cast to float32");
+    }
+  }
+  constexpr std::array<int, kDTypeCount> kNumbers = {
+      NPY_FLOAT64, NPY_FLOAT32, NPY_FLOAT16, NPY_NOTYPE, NPY_INT64,
+      NPY_INT32,   NPY_INT16,   NPY_INT8,    NPY_UINT8,  NPY_BOOL};
+  return nb::steal(reinterpret_cast<PyObject*>(
+      PyArray_DescrFromType(kNumbers[static_cast<size_t>(dtype)])));
+}
+
+DType numpy_dtype_to_dtype(nb::handle dtype) {
+  PyArray_Descr* descr = nullptr;
+  // NumPy takes None for float64, which here is a mistake.
+  if (dtype.is_none())
+    raise(PyExc_TypeError, "dtype: expected an element type, got None");
+  if (PyArray_DescrConverter(dtype.ptr(), &descr) == NPY_FAIL)
+    throw nb::python_error();
+  nb::object owner = nb::steal(reinterpret_cast<PyObject*>(descr));
+  return require_dtype(descr, "dtype");
+}
+
+Tensor to_tensor(nb::handle object, const char* what, bool copy) {
+  PyObject* made =
+      PyArray_FROM_OF(object.ptr(), NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED |
+                                        NPY_ARRAY_ENSUREARRAY);
+  if (made == nullptr) throw nb::python_error();
+  nb::object owner = nb::steal(made);
+  auto* array = reinterpret_cast<PyArrayObject*>(made);
+  const DType dtype = require_dtype(PyArray_DESCR(array), what);
+  Shape shape(std::vector<int64_t>(PyArray_DIMS(array),
+                                   PyArray_DIMS(array) + PyArray_NDIM(array)));
+  void* data = PyArray_DATA(array);
+  if (copy) {
+    Tensor tensor = Tensor::empty(std::move(shape), dtype);
+    if (tensor.bytes() > 0) std::memcpy(tensor.data(), data, tensor.bytes());
+    return tensor;
+  }
+  std::shared_ptr<void> buffer(data, [kept = owner.release().ptr()](void*) {
+    if (!nb::is_alive()) return;
+    nb::gil_scoped_acquire gil;
+    Py_DECREF(kept);
+  });
+  return Tensor::adopt(std::move(buffer), dtype, std::move(shape));
+}
+
+nb::object to_array(Tensor tensor) {
+  nb::object descr = numpy_dtype(tensor.dtype());
+  const auto extents = tensor.shape().extents();
+  const std::vector<npy_intp> shape(extents.begin(), extents.end());
+  auto* kept = new Tensor(std::move(tensor));
+  nb::capsule owner(kept,
+                    [](void* p) noexcept { delete static_cast<Tensor*>(p); });
+  PyObject* made = PyArray_NewFromDescr(
+      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(descr.release().ptr()),
+      static_cast<int>(shape.size()), shape.data(), nullptr, kept->data(),
+      NPY_ARRAY_CARRAY, nullptr);
+  if (made == nullptr) throw nb::python_error();
+  nb::object array = nb::steal(made);
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(made),
+                            owner.release().ptr()) < 0)
+    throw nb::python_error();
+  return array;
 }
 
 void bind_arrays(nb::module_& m) {

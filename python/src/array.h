@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/collectives/communicator.h"
+#include "rondo/tensor/tensor.h"
 
 namespace nb = nanobind;
 
@@ -26,5 +27,14 @@ nb::object borrow(void* data, int64_t count, nb::handle dtype, bool writable);
 nb::object empty(nb::handle shape, nb::handle dtype);
 // The same with x's dtype, and x's shape behind `leading` when that is > 0.
 nb::object empty_like(nb::handle x, int64_t leading);
+
+// An array, or what NumPy makes one of, as a tensor. Over the array's own
+// memory, which the tensor keeps, unless `copy` or the layout asks for more.
+Tensor to_tensor(nb::handle array, const char* what, bool copy);
+// The tensor as an array that keeps its buffer.
+nb::object to_array(Tensor tensor);
+// Between element types and NumPy's dtype objects.
+nb::object numpy_dtype(DType dtype);
+DType numpy_dtype_to_dtype(nb::handle dtype);
 
 }  // namespace rondo::python

@@ -37,4 +37,8 @@ NB_MODULE(_core, m) {
   rondo::python::bind_stores(m);
   rondo::python::bind_work(m);
   rondo::python::bind_communicator(m);
+  rondo::python::bind_dtypes(m);
+  rondo::python::bind_op_registry(m);
+  rondo::python::bind_graph(m);
+  rondo::python::bind_session(m);
 }

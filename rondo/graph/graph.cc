@@ -126,7 +126,10 @@ std::vector<Value>& Graph::collection(std::string_view name) {
 
 NameScope::NameScope(Graph& graph, std::string_view name)
     : graph_(graph), before_(graph.name_scope_) {
-  graph.name_scope_ = graph.unique_name(name) + "/";
+  if (name.ends_with('/'))
+    graph.name_scope_ = name == "/" ? "" : name;
+  else
+    graph.name_scope_ = graph.unique_name(name) + "/";
 }
 
 NameScope::~NameScope() { graph_.name_scope_ = before_; }

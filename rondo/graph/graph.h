@@ -89,7 +89,9 @@ class RONDO_API Graph {
   int64_t seed_ = 0;
 };
 
-// While it lives, nodes of the graph are named "name/…".
+// While it lives, nodes of the graph are named "name/…". A name that ends in
+// "/" is a scope's whole name, as name() gives it, and is entered as it is; "/"
+// alone is outside of every scope.
 class RONDO_API NameScope {
  public:
   NameScope(Graph& graph, std::string_view name);

@@ -1,0 +1,89 @@
+#include "rondo/runtime/session.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "array.h"
+#include "bindings.h"
+#include "graph.h"
+#include "run_interrupt.h"
+
+namespace rondo::python {
+namespace {
+
+struct PySession {
+  PySession(const PyGraph& g, SessionOptions options)
+      : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
+  PySession(PySession&&) = default;
+  ~PySession() {
+    nb::gil_scoped_release release;  // a worker may be letting an array go
+    session.reset();
+  }
+
+  std::shared_ptr<Graph> graph;
+  std::unique_ptr<Session> session;
+};
+
+// (tensors, trace): arrays in the order of the fetches, and the run's times as
+// JSON where they were asked for.
+nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
+              const std::vector<std::pair<PyValue, nb::object>>& feed,
+              const std::vector<PyNode>& targets, std::optional<double> timeout,
+              bool trace) {
+  std::vector<Value> values;
+  values.reserve(fetches.size());
+  for (const PyValue& fetch : fetches) values.push_back(fetch.value);
+  std::vector<Node*> nodes;
+  nodes.reserve(targets.size());
+  for (const PyNode& target : targets) nodes.push_back(target.node);
+  std::vector<Feed> feeds;
+  feeds.reserve(feed.size());
+  for (const auto& [value, array] : feed)
+    feeds.push_back({value.value, to_tensor(array, "feed", false)});
+
+  Timeline timeline;
+  Cancellation cancellation;
+  RunOptions options;
+  if (timeout) options.timeout = seconds(std::max(0.0, *timeout));
+  if (trace) options.timeline = &timeline;
+  options.cancellation = &cancellation;
+  Result<std::vector<Tensor>> result = std::vector<Tensor>();
+  {
+    nb::gil_scoped_release release;
+    const RunInterrupt interrupt(cancellation);
+    result = self.session->run(values, feeds, nodes, options);
+  }
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  check(result.status());
+  nb::list arrays;
+  for (Tensor& tensor : *result) arrays.append(to_array(std::move(tensor)));
+  nb::object json = nb::none();
+  if (trace) {
+    const std::string text = timeline.to_json();
+    json = nb::str(text.c_str(), text.size());
+  }
+  return nb::make_tuple(arrays, json);
+}
+
+}  // namespace
+
+void bind_session(nb::module_& m) {
+  nb::class_<PySession>(m, "Session", "Runs parts of a graph.")
+      .def(
+          "__init__",
+          [](PySession* self, const PyGraph& graph, int inter_op_threads,
+             int intra_op_threads) {
+            new (self) PySession(graph, {.inter_op_threads = inter_op_threads,
+                                         .intra_op_threads = intra_op_threads});
+          },
+          nb::arg("graph"), nb::kw_only(), nb::arg("inter_op_threads") = 0,
+          nb::arg("intra_op_threads") = 0)
+      .def("run", &run, nb::arg("fetches"), nb::arg("feeds") = nb::list(),
+           nb::arg("targets") = nb::list(), nb::arg("timeout") = nb::none(),
+           nb::arg("trace") = false,
+           "(arrays of the fetches, JSON for chrome://tracing or None).");
+}
+
+}  // namespace rondo::python
