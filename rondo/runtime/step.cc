@@ -158,8 +158,11 @@ void Step::start_async(const Ready& ready, Lock& lock) {
 void Step::complete(const Ready& ready, std::span<Tensor> outputs,
                     Status status) {
   --in_progress_;
+  // Who cancelled says why better than the node that happened to be waiting.
   if (!status.ok())
-    fail(status.with_context(item(ready.item).node->describe()));
+    fail(options_.cancellation->cancelled()
+             ? options_.cancellation->reason()
+             : status.with_context(item(ready.item).node->describe()));
   if (status_.ok()) send(ready, outputs);
   for (Tensor& input : inputs_of(ready)) input.release();
   for (Tensor& output : outputs) output.release();
