@@ -5,7 +5,9 @@
 #include <mutex>
 #include <thread>
 
+#include "rondo/graph/passes/passes.h"
 #include "rondo/kernels/cpu/parallel.h"
+#include "rondo/kernels/kernel_registry.h"
 #include "rondo/runtime/buffer_pool.h"
 #include "rondo/runtime/step.h"
 #include "rondo/runtime/step_plan.h"
@@ -79,6 +81,7 @@ struct Session::Impl {
     auto made = std::make_shared<Compiled>();
     try {
       Subgraph part = extract(graph, fed, fetches, targets);
+      improve(part);
       order_changes(part);
       RONDO_ASSIGN_OR_RETURN(made->plan, compile(std::move(part), resources));
     } catch (const Error& e) {
@@ -86,6 +89,24 @@ struct Session::Impl {
     }
     plans[std::move(key)] = made;
     return made;
+  }
+
+  void improve(Subgraph& part) {
+    const Evaluate evaluate =
+        [&](const Node& node,
+            std::span<const Tensor> constants) -> Result<std::vector<Tensor>> {
+      RONDO_ASSIGN_OR_RETURN(
+          auto kernel, KernelRegistry::process().make(node, "cpu", resources));
+      std::vector<Tensor> inputs(constants.begin(), constants.end());
+      std::vector<Tensor> outputs(node.outputs().size());
+      Cancellation cancellation;
+      KernelContext context(pool, resources, cancellation, inputs, outputs);
+      RONDO_RETURN_IF_ERROR(kernel->run(context));
+      return outputs;
+    };
+    simplify(part);
+    fold_constants(part, evaluate);
+    share_common(part);
   }
 
   Graph& graph;

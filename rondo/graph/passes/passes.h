@@ -1,0 +1,28 @@
+// Passes: changes of a step's graph that leave its results as they are.
+//
+// A pass redirects inputs and fetches to other values; nodes that nothing needs
+// any more are left where they are, and ordered_nodes() passes them over.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "rondo/graph/subgraph.h"
+
+namespace rondo {
+
+// Computes a node from the values of its inputs; an error: leave it as it is.
+using Evaluate = std::function<Result<std::vector<Tensor>>(
+    const Node& node, std::span<const Tensor> inputs)>;
+
+// Pure nodes of constants become constants, up to a size at which computing
+// them anew is cheaper than keeping them.
+RONDO_API void fold_constants(Subgraph& subgraph, const Evaluate& evaluate);
+// Of nodes that compute the same from the same, one is left.
+RONDO_API void share_common(Subgraph& subgraph);
+// What changes nothing is left out: identities, casts and reshapes to what is
+// there already, reshapes of reshapes, transposes that cancel, adding zero,
+// multiplying by or dividing by one.
+RONDO_API void simplify(Subgraph& subgraph);
+
+}  // namespace rondo
