@@ -11,10 +11,24 @@ FlowContext::FlowContext(Graph& graph)
 
 FlowContext::~FlowContext() { std::erase(graph_.contexts_, this); }
 
+FlowContext::Suspend::Suspend(Graph& graph) : graph_(graph) {
+  std::swap(contexts_, graph.contexts_);
+  std::swap(control_, graph.control_);
+}
+
+FlowContext::Suspend::~Suspend() {
+  graph_.contexts_ = std::move(contexts_);
+  graph_.control_ = std::move(control_);
+}
+
 Value FlowContext::bring_in(Value value) {
   if (value.node->id() >= first_id_) return value;
   for (const auto& [outside, inside] : captured_)
     if (outside == value) return inside;
+  if (const Value other = stand_in(value)) {
+    captured_.emplace_back(value, other);
+    return other;
+  }
   // What is made for it belongs to the contexts around this one, and comes
   // after no node of this one.
   std::vector<FlowContext*> all;

@@ -1,6 +1,9 @@
 // FlowContext: what changes about nodes that are made within a branch or loop.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "rondo/graph/node.h"
 
 namespace rondo {
@@ -22,10 +25,27 @@ class RONDO_API FlowContext {
   // A node of the context that others can wait for.
   virtual Node& pivot() = 0;
 
+  // While it lives, no context of the graph is in force, nor any control scope.
+  class Suspend {
+   public:
+    explicit Suspend(Graph& graph);
+    ~Suspend();
+    Suspend(const Suspend&) = delete;
+    Suspend& operator=(const Suspend&) = delete;
+
+   private:
+    Graph& graph_;
+    std::vector<FlowContext*> contexts_;
+    std::vector<Node*> control_;
+  };
+
  protected:
   // Called once for each value from outside, with the contexts around this one
   // in force.
   virtual Value capture(Value value) = 0;
+  // Asked before, with this context in force: what stands for the value, or
+  // empty to have it captured.
+  virtual Value stand_in(Value) { return {}; }
   // A value from before that belongs to the context as it is.
   void admit(Value value) { captured_.emplace_back(value, value); }
   Graph& graph() const { return graph_; }

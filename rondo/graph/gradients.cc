@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "rondo/graph/loop_gradient.h"
 #include "rondo/graph/ops/basic.h"
 
 namespace rondo {
@@ -31,8 +32,9 @@ Gradient sum_of(const std::vector<Gradient>& parts) {
 
 class Walk {
  public:
-  Walk(Graph& graph, std::span<const Value> ys, std::span<const Value> xs)
-      : graph_(graph), between_(graph.nodes().size()) {
+  Walk(Graph& graph, std::span<const Value> ys, std::span<const Value> xs,
+       bool in_loop = false)
+      : graph_(graph), in_loop_(in_loop), between_(graph.nodes().size()) {
     mark_between(ys, xs);
   }
 
@@ -44,8 +46,16 @@ class Walk {
           i < grad_ys.size() && grad_ys[i] ? grad_ys[i] : ones_like(ys[i]));
     // Users come after what they use, so from the last node to the first every
     // part has come when a node's turn has.
-    for (size_t i = between_.size(); i-- > 0;)
-      if (between_[i]) visit(*graph_.nodes()[i]);
+    for (size_t i = between_.size(); i-- > 0;) {
+      if (!between_[i]) continue;
+      Node& node = *graph_.nodes()[i];
+      // A loop's exits were made one after the other, before all that uses
+      // them.
+      if (node.op().name == "Exit" && !in_loop_)
+        visit_loop(node);
+      else
+        visit(node);
+    }
     std::vector<Gradient> found;
     for (const Value& x : xs) {
       const auto at = parts_.find(key(x));
@@ -99,6 +109,26 @@ class Walk {
     }
   }
 
+  void visit_loop(Node& exit) {
+    auto grad_of = [&](Value value) -> Value {
+      const auto at = parts_.find(key(value));
+      return at == parts_.end() ? Value() : to_dense(sum_of(at->second));
+    };
+    auto within = [&](std::span<const Value> ys, std::span<const Value> xs,
+                      std::span<const Value> grad_ys) {
+      return Walk(graph_, ys, xs, true).run(ys, xs, grad_ys);
+    };
+    const LoopGradient loop = loop_gradient(exit, grad_of, within);
+    for (const auto& [value, gradient] : loop.parts) {
+      if (id(value.node) >= between_.size() || !between_[id(value.node)])
+        continue;
+      parts_[key(value)].push_back(gradient);
+      came_from_.emplace(value.node->id(), &exit);
+    }
+    for (size_t i = 0; i < between_.size(); ++i)
+      if (loop.nodes[i]) between_[i] = false;
+  }
+
   bool needs_inputs(const Node& node) const {
     return std::ranges::any_of(node.inputs(), [&](const Value& input) {
       return between_[id(input.node)];
@@ -118,6 +148,7 @@ class Walk {
   }
 
   Graph& graph_;
+  const bool in_loop_;
   std::vector<bool> between_;
   std::map<Key, std::vector<Gradient>> parts_;
   std::map<int, const Node*> came_from_;  // who first sent a gradient

@@ -32,11 +32,12 @@ class Allocator {
 // become an output's.
 class RONDO_API KernelContext {
  public:
-  KernelContext(Allocator& allocator, Resources& resources,
+  KernelContext(Allocator& allocator, Resources& resources, Resources& of_run,
                 Cancellation& cancellation, std::span<Tensor> inputs,
                 std::span<Tensor> outputs)
       : allocator_(&allocator),
         resources_(&resources),
+        of_run_(&of_run),
         cancellation_(&cancellation),
         inputs_(inputs),
         outputs_(outputs) {}
@@ -61,12 +62,15 @@ class RONDO_API KernelContext {
     outputs_[static_cast<size_t>(i)] = std::move(tensor);
   }
   Resources& resources() const { return *resources_; }
+  // What lives for this run only.
+  Resources& run_resources() const { return *of_run_; }
   // A kernel that waits must end its wait when this says so.
   Cancellation& cancellation() const { return *cancellation_; }
 
  private:
   Allocator* allocator_;
   Resources* resources_;
+  Resources* of_run_;
   Cancellation* cancellation_;
   std::span<Tensor> inputs_;
   std::span<Tensor> outputs_;
@@ -75,7 +79,8 @@ class RONDO_API KernelContext {
 class RONDO_API Kernel {
  public:
   virtual ~Kernel() = default;
-  // Fills every output, or says why it cannot; the executor adds the node.
+  // Fills the outputs, or says why it cannot; the executor adds the node. An
+  // output that is left empty is dead.
   virtual Status run(KernelContext& context) = 0;
 };
 

@@ -100,7 +100,9 @@ struct Session::Impl {
       std::vector<Tensor> inputs(constants.begin(), constants.end());
       std::vector<Tensor> outputs(node.outputs().size());
       Cancellation cancellation;
-      KernelContext context(pool, resources, cancellation, inputs, outputs);
+      Resources stacks;
+      KernelContext context(pool, resources, stacks, cancellation, inputs,
+                            outputs);
       RONDO_RETURN_IF_ERROR(kernel->run(context));
       return outputs;
     };

@@ -26,6 +26,7 @@ void Step::begin(std::span<const Tensor> feeds, const Options& options) {
   in_progress_ = 0;
   told_to_cancel_ = false;
   status_ = {};
+  stacks_.clear();
   fetched_.assign(plan_.subgraph.fetches.size(), Tensor());
   is_fetched_.assign(plan_.subgraph.fetches.size(), 0);
   Iteration& iteration = *root_.live.front();
@@ -115,7 +116,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   if (locks_) lock.unlock();
   const auto wanted = static_cast<size_t>(it.outputs);
   if (outputs.size() < wanted) outputs.resize(wanted);
-  KernelContext context(allocator_, resources_, *options_.cancellation,
+  KernelContext context(allocator_, resources_, stacks_, *options_.cancellation,
                         inputs_of(ready), {outputs.data(), wanted});
   const auto start =
       options_.timeline ? Clock::now() : Clock::time_point::min();
@@ -139,10 +140,11 @@ void Step::start_async(const Ready& ready, Lock& lock) {
   lock.unlock();
   auto run = std::make_shared<AsyncRun>(
       AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
-               KernelContext(allocator_, resources_, *options_.cancellation,
-                             inputs_of(ready), {})});
-  run->context = KernelContext(allocator_, resources_, *options_.cancellation,
-                               inputs_of(ready), run->outputs);
+               KernelContext(allocator_, resources_, stacks_,
+                             *options_.cancellation, inputs_of(ready), {})});
+  run->context =
+      KernelContext(allocator_, resources_, stacks_, *options_.cancellation,
+                    inputs_of(ready), run->outputs);
   it.async->start(run->context, [this, run](Status status) {
     const StepPlan::Item& its = item(run->ready.item);
     if (options_.timeline)
@@ -244,6 +246,11 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
         it.kind == ItemKind::kKernel ? outputs[static_cast<size_t>(edge.output)]
         : it.kind == ItemKind::kMerge && edge.output == 1 ? which
                                                           : forwarded;
+    // A kernel that had nothing to give.
+    if (!source.has_buffer()) {
+      deliver(*ready.frame, *ready.iteration, edge, Tensor(), true, false);
+      continue;
+    }
     const bool last =
         e + 1 == it.edges ||
         plan_.edges[static_cast<size_t>(it.first_edge + e + 1)].output !=
@@ -269,7 +276,7 @@ void Step::deliver(FrameRun& frame, Iteration& iteration,
   if (!control && !dead)
     iteration.slots[static_cast<size_t>(edge.slot)] = std::move(tensor);
   if (it.kind != ItemKind::kMerge) {
-    if (dead) ++iteration.dead[local];
+    if (dead && it.kind != ItemKind::kAwait) ++iteration.dead[local];
     if (--iteration.waits[local] == 0)
       make_ready(frame, iteration, edge.item, iteration.dead[local] > 0);
     return;

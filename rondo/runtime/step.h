@@ -77,6 +77,7 @@ class Step {
   const StepPlan& plan_;
   Allocator& allocator_;
   Resources& resources_;
+  Resources stacks_;  // of this run alone
   Options options_;
   bool locks_ = false;  // whether more than one thread may be in here
 

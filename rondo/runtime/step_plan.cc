@@ -15,6 +15,7 @@ ItemKind kind_of(const Node& node) {
   if (op == "Enter") return ItemKind::kEnter;
   if (op == "Exit") return ItemKind::kExit;
   if (op == "NextIteration") return ItemKind::kNext;
+  if (op == "Await") return ItemKind::kAwait;
   if (op == "NoOp" || op == "Identity" || op == "StopGradient" ||
       op == "LoopCond")
     return ItemKind::kNothing;

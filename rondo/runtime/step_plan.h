@@ -16,13 +16,14 @@
 namespace rondo {
 
 enum class ItemKind {
-  kKernel,  // runs its kernel; dead when an input is
-  kSwitch,  // (data, condition): data to output condition; the other is dead
-  kMerge,   // the first of its inputs that is not dead, and which it was
-  kEnter,   // into a frame
-  kExit,    // out of it
-  kNext,    // to the frame's next iteration
-  kNothing  // sends its inputs on
+  kKernel,   // runs its kernel; dead when an input is
+  kSwitch,   // (data, condition): data to output condition; the other is dead
+  kMerge,    // the first of its inputs that is not dead, and which it was
+  kEnter,    // into a frame
+  kExit,     // out of it
+  kNext,     // to the frame's next iteration
+  kNothing,  // sends its inputs on
+  kAwait     // waits for tokens, dead or not, and is never dead
 };
 
 struct StepPlan {

@@ -97,6 +97,7 @@ class RONDO_API Tensor {
   Tensor view(DType dtype, Shape shape) const;
   // Lets the buffer go; dtype and shape are then of no meaning.
   void release() { buffer_.reset(); }
+  bool has_buffer() const { return buffer_ != nullptr; }
   // Whether no other Tensor has this buffer.
   bool unique() const { return buffer_.use_count() == 1; }
   // "f32[4] 6 6 6 6"; long tensors are cut in the middle.

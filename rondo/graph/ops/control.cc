@@ -115,8 +115,11 @@ Value enter(Value value, const Frame& frame, bool constant,
 // and what comes round.
 class LoopContext final : public FlowContext {
  public:
-  LoopContext(Graph& graph, Frame frame, const Values& variables)
-      : FlowContext(graph), frame_(std::move(frame)) {
+  LoopContext(Graph& graph, Frame frame, const Values& variables,
+              std::function<Value(Value)> stand_in)
+      : FlowContext(graph),
+        frame_(std::move(frame)),
+        stand_in_(std::move(stand_in)) {
     for (const Value& variable : variables) admit(variable);
   }
   Node& pivot() override { return *pivot_; }
@@ -124,9 +127,13 @@ class LoopContext final : public FlowContext {
 
  protected:
   Value capture(Value value) override { return enter(value, frame_, true); }
+  Value stand_in(Value value) override {
+    return stand_in_ ? stand_in_(value) : Value();
+  }
 
  private:
   const Frame frame_;
+  const std::function<Value(Value)> stand_in_;
   Node* pivot_ = nullptr;
 };
 
@@ -153,6 +160,14 @@ void check_round(size_t i, Value variable, Value next) {
                   "makes it {}{}",
                   i, name_of(variable.dtype()), variable.shape().to_string(),
                   name_of(next.dtype()), next.shape().to_string()));
+}
+
+Status infer_stack_write(InferContext& c) { return c.want_scalar(0, "index"); }
+
+Status infer_stack_read(InferContext& c) {
+  RONDO_RETURN_IF_ERROR(c.want_scalar(0, "index"));
+  c.output(c.attr<DType>("dtype"), c.attr<PartialShape>("shape"));
+  return {};
 }
 
 }  // namespace
@@ -201,6 +216,31 @@ void register_control_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer::like_input,
            .constant = true});
+  ops.add({.name = "Await",
+           .doc = "Nothing; runs after its control inputs, even where they are "
+                  "dead.",
+           .infer = infer::nothing,
+           .constant = true,
+           .kind = OpKind::kStateful});
+  ops.add({.name = "StackWrite",
+           .doc = "Keeps a value until the run ends, under a number.",
+           .inputs = {{"index", TypeSet::kIndex, false, 0},
+                      {"value", TypeSet::kAnyType, false, 0}},
+           .attrs = {{"stack", std::string(), true, "where to"}},
+           .infer = infer_stack_write,
+           .constant = true,
+           .kind = OpKind::kStateful});
+  ops.add({.name = "StackRead",
+           .doc = "Takes what StackWrite kept; dead where nothing was.",
+           .inputs = {{"index", TypeSet::kIndex}},
+           .outputs = {"value"},
+           .attrs = {{"stack", std::string(), true, "where from"},
+                     {"dtype", DType::kF32, true, "its element type"},
+                     {"shape", PartialShape(), false,
+                      "what is known of its shape"}},
+           .infer = infer_stack_read,
+           .constant = true,
+           .kind = OpKind::kStateful});
 }
 
 Values cond(Value condition, const std::function<Values()>& if_true,
@@ -238,7 +278,7 @@ Values while_loop(const std::function<Value(const Values&)>& condition,
               i < options.shapes.size() ? options.shapes[i] : PartialShape());
     variables.push_back(merge({entered, entered}));
   }
-  LoopContext context(graph, frame, variables);
+  LoopContext context(graph, frame, variables, options.stand_in);
   context.set_pivot(variables[0]);
   const Value holds = make("LoopCond", {condition(variables)});
   Values inside;

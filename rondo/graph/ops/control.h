@@ -24,6 +24,9 @@ struct WhileOptions {
   // What is known of the variables' shapes in all iterations, where the initial
   // values know more; empty: as they are.
   std::vector<PartialShape> shapes = {};
+  // Asked for each value that the body takes from outside: what stands for it
+  // within, or empty to have it enter the loop. For gradients of loops.
+  std::function<Value(Value)> stand_in = {};
 };
 // The loop variables, which begin as `initial`, after as many runs of `body` as
 // `condition`, a bool scalar, holds before. `body` gives their next values. The
