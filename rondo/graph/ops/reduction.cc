@@ -205,7 +205,7 @@ void register_reduction_ops(OpRegistry& ops) {
   ops.add({.name = "SumGrad",
            .doc = "The gradient of Sum or Mean over axes of a tensor of the "
                   "given shape: dy repeated over those axes.",
-           .inputs = {{"dy", TypeSet::kNumber, false, 0},
+           .inputs = {{"dy", TypeSet::kFloat, false, 0},
                       {"shape", TypeSet::kIndex, false, 0}},
            .outputs = {"dx"},
            .attrs = sum_grad_attrs,
