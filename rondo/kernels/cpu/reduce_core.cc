@@ -18,7 +18,7 @@ constexpr Total none() {
   using Limits = std::numeric_limits<Total>;
   switch (kOp) {
     case Reduce::kProd:
-    case Reduce::kAll: return 1;
+    case Reduce::kAllTrue: return 1;
     case Reduce::kMax:
       return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
     case Reduce::kMin:
@@ -39,8 +39,8 @@ Total join(Total a, Total b) {
       return static_cast<Total>(static_cast<Wide>(a) * static_cast<Wide>(b));
     case Reduce::kMax: return a > b || a != a ? a : b;
     case Reduce::kMin: return a < b || a != a ? a : b;
-    case Reduce::kAll: return a != 0 && b != 0;
-    case Reduce::kAny: return a != 0 || b != 0;
+    case Reduce::kAllTrue: return a != 0 && b != 0;
+    case Reduce::kAnyTrue: return a != 0 || b != 0;
   }
 }
 
@@ -179,8 +179,8 @@ ReduceCore reduce_core(Reduce op, DType dtype) {
     case DType::kI8: return number_core<int8_t>(op);
     case DType::kU8: return number_core<uint8_t>(op);
     case DType::kBool:
-      return op == Reduce::kAll ? Core<Reduce::kAll, bool>::make()
-                                : Core<Reduce::kAny, bool>::make();
+      return op == Reduce::kAllTrue ? Core<Reduce::kAllTrue, bool>::make()
+                                : Core<Reduce::kAnyTrue, bool>::make();
     case DType::kF16:
     case DType::kBF16: break;
   }

@@ -16,8 +16,8 @@ enum class Reduce : uint8_t {
   kProd,
   kMax,
   kMin,
-  kAll,
-  kAny,
+  kAllTrue,
+  kAnyTrue,
 };
 
 struct ReduceCore {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 
@@ -195,7 +196,7 @@ class Work {
  private:
   // A double or an int64_t, as the core has it.
   struct alignas(8) Total {
-    char bytes[8];
+    std::byte bytes[8];
   };
 
   template <class Item>

@@ -261,8 +261,8 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {"Sum", Reduce::kSum}, {"Mean", Reduce::kSum, true},
     {"Prod", Reduce::kProd}, {"Max", Reduce::kMax},
-    {"Min", Reduce::kMin},   {"All", Reduce::kAll},
-    {"Any", Reduce::kAny},
+    {"Min", Reduce::kMin},   {"All", Reduce::kAllTrue},
+    {"Any", Reduce::kAnyTrue},
 };
 
 }  // namespace
