@@ -1,5 +1,7 @@
 #include "rondo/graph/flow_context.h"
 
+#include <algorithm>
+
 #include "rondo/graph/graph.h"
 
 namespace rondo {
@@ -21,25 +23,36 @@ FlowContext::Suspend::~Suspend() {
   graph_.control_ = std::move(control_);
 }
 
+bool FlowContext::is_inside(const Node& node) const {
+  return node.id() >= first_id_ &&
+         std::ranges::none_of(made_for_outer_, [&](const auto& range) {
+           return node.id() >= range.first && node.id() < range.second;
+         });
+}
+
 Value FlowContext::bring_in(Value value) {
-  if (value.node->id() >= first_id_) return value;
+  if (is_inside(*value.node)) return value;
   for (const auto& [outside, inside] : captured_)
     if (outside == value) return inside;
-  if (const Value other = stand_in(value)) {
-    captured_.emplace_back(value, other);
-    return other;
+  // What is made for it belongs to this context, or those around it, but not to
+  // those within.
+  const std::vector<FlowContext*> all = graph_.contexts_;
+  const auto here = std::ranges::find(all, this);
+  const int first = static_cast<int>(graph_.nodes().size());
+  Value inside;
+  {
+    const ControlScope free(graph_, {}, true);
+    graph_.contexts_.assign(all.begin(), here + 1);
+    inside = stand_in(value);
+    if (!inside) {
+      graph_.contexts_.assign(all.begin(), here);
+      inside = capture(value);
+    }
   }
-  // What is made for it belongs to the contexts around this one, and comes
-  // after no node of this one.
-  std::vector<FlowContext*> all;
-  std::swap(all, graph_.contexts_);
-  for (FlowContext* context : all) {
-    if (context == this) break;
-    graph_.contexts_.push_back(context);
-  }
-  const ControlScope free(graph_, {}, true);
-  const Value inside = capture(value);
-  graph_.contexts_ = std::move(all);
+  graph_.contexts_ = all;
+  for (auto inner = here + 1; inner != all.end(); ++inner)
+    (*inner)->made_for_outer_.emplace_back(
+        first, static_cast<int>(graph_.nodes().size()));
   captured_.emplace_back(value, inside);
   return inside;
 }

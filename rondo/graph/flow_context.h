@@ -40,10 +40,10 @@ class RONDO_API FlowContext {
   };
 
  protected:
-  // Called once for each value from outside, with the contexts around this one
-  // in force.
+  // Called once for each value from outside, with only the contexts around this
+  // one in force.
   virtual Value capture(Value value) = 0;
-  // Asked before, with this context in force: what stands for the value, or
+  // Asked before, with this context in force too: what stands for the value, or
   // empty to have it captured.
   virtual Value stand_in(Value) { return {}; }
   // A value from before that belongs to the context as it is.
@@ -51,8 +51,12 @@ class RONDO_API FlowContext {
   Graph& graph() const { return graph_; }
 
  private:
+  bool is_inside(const Node& node) const;
+
   Graph& graph_;
   const int first_id_;  // nodes below it are from outside
+  // Ranges of ids of nodes that contexts around this one made meanwhile.
+  std::vector<std::pair<int, int>> made_for_outer_;
   std::vector<std::pair<Value, Value>> captured_;
 };
 

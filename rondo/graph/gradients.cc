@@ -69,21 +69,32 @@ class Walk {
   static Key key(const Value& v) { return {v.node->id(), v.index}; }
   static size_t id(const Node* node) { return static_cast<size_t>(node->id()); }
 
-  // The nodes on a way from an x to a y.
+  // The nodes on a way from an x to a y. Loops close by edges that lead back,
+  // so one pass does not do; within a body they do not count.
   void mark_between(std::span<const Value> ys, std::span<const Value> xs) {
     std::vector<bool> before_y(between_.size());
     for (const Value& y : ys) before_y[id(y.node)] = true;
-    for (size_t i = between_.size(); i-- > 0;)
-      if (before_y[i])
-        for (const Value& input : graph_.nodes()[i]->inputs())
-          before_y[id(input.node)] = true;
     std::vector<bool> after_x(between_.size());
     for (const Value& x : xs) after_x[id(x.node)] = true;
-    for (size_t i = 0; i < between_.size(); ++i) {
-      for (const Value& input : graph_.nodes()[i]->inputs())
-        if (after_x[id(input.node)]) after_x[i] = true;
-      between_[i] = before_y[i] && after_x[i];
+    for (bool again = true; again; again = again && !in_loop_) {
+      again = false;
+      for (size_t i = between_.size(); i-- > 0;)
+        for (const Value& input : graph_.nodes()[i]->inputs()) {
+          const size_t in = id(input.node);
+          if (in >= between_.size() || !before_y[i] || before_y[in]) continue;
+          before_y[in] = true;
+          again = again || in > i;
+        }
+      for (size_t i = 0; i < between_.size(); ++i)
+        for (const Value& input : graph_.nodes()[i]->inputs()) {
+          const size_t in = id(input.node);
+          if (in >= between_.size() || after_x[i] || !after_x[in]) continue;
+          after_x[i] = true;
+          again = again || in > i;
+        }
     }
+    for (size_t i = 0; i < between_.size(); ++i)
+      between_[i] = before_y[i] && after_x[i];
   }
 
   void visit(Node& node) {

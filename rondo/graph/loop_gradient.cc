@@ -197,9 +197,10 @@ LoopGradient loop_gradient(Node& exit,
   WhileOptions options{.name = "backward_while"};
   options.stand_in = [&](Value value) -> Value {
     if (!index || !values.is_of_loop(value)) return {};
-    // A constant of the forward loop is the same outside.
+    // What entered the forward loop for all iterations enters this one too.
     const Node& node = *value.node;
-    if (is(node, "Enter") && node.attrs().get<bool>("is_constant")) return {};
+    if (is(node, "Enter") && node.attrs().get<bool>("is_constant"))
+      return identity(node.input(0));
     std::string stack;
     {
       const FlowContext::Suspend outside(graph);
