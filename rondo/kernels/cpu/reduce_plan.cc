@@ -103,7 +103,9 @@ class Work {
     const int64_t chunks = (n + chunk - 1) / chunk;
     const int64_t units = outer.size() * chunks;
     const int64_t share =
-        results >= 64 ? units : std::max<int64_t>(1, kGrain / chunk);
+        results >= 64
+            ? units
+            : std::min(units, std::max<int64_t>(1, kGrain / chunk));
     const int64_t pieces = (units + share - 1) / share;
     Tensor totals;
     if (pieces > 1) totals = c_.scratch(DType::kI64, {results * pieces});
