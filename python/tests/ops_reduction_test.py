@@ -133,11 +133,7 @@ def test_extrema(op, function, dtype):
 
 def test_extrema_of_nothing():
     for dtype in NUMBERS:
-        limits = (
-            np.iinfo(dtype)
-            if np.issubdtype(dtype, np.integer)
-            else None
-        )
+        limits = np.iinfo(dtype) if np.issubdtype(dtype, np.integer) else None
         x = np.zeros((0, 3), dtype)
         (largest,) = run_op("Max", [x], axes=[0])
         (smallest,) = run_op("Min", [x], axes=[0])
@@ -166,9 +162,7 @@ def test_log_sum_exp(dtype):
             continue
         for keep_dims in False, True:
             (got,) = run_op("LogSumExp", [x], axes=axes, keep_dims=keep_dims)
-            want = np.log(
-                np.exp(wide(x)).sum(axis=axis_of(axes), keepdims=keep_dims)
-            )
+            want = np.log(np.exp(wide(x)).sum(axis=axis_of(axes), keepdims=keep_dims))
             check(got, np.asarray(want), dtype, atol=2e-6)
     large = np.array([[1e4, 1e4], [-np.inf, -np.inf], [np.inf, 0]], dtype)
     (got,) = run_op("LogSumExp", [large], axes=[1])

@@ -23,8 +23,8 @@ Tensor numbers(const Shape& shape, double low, double high, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> any(low, high);
   Tensor t = Tensor::empty(shape, DType::kF64);
-  for (double& x : t.span<double>())
-    do x = any(generator);
+  for (double& x : t.span<double>()) do
+      x = any(generator);
     while (std::abs(x) < 0.01);
   return t;
 }
@@ -70,13 +70,13 @@ std::vector<UnaryCase> unary_cases() {
 
 TEST(ElementwiseOps, UnaryGradients) {
   for (const UnaryCase& test : unary_cases())
-    for (const Shape& shape : {Shape{}, Shape{7}, Shape{2, 0}, Shape{2, 3, 2}}) {
+    for (const Shape& shape :
+         {Shape{}, Shape{7}, Shape{2, 0}, Shape{2, 3, 2}}) {
       for (const bool known : {true, false}) {
         Graph g;
         Value x = input(g, known ? PartialShape(shape) : PartialShape());
-        const auto check =
-            check_gradient(test.build(x), {{x, numbers(shape, test.low,
-                                                       test.high, 3)}});
+        const auto check = check_gradient(
+            test.build(x), {{x, numbers(shape, test.low, test.high, 3)}});
         EXPECT_LT(check.worst, 1e-6) << test.name << " " << check.where;
       }
     }
@@ -89,8 +89,8 @@ TEST(ElementwiseOps, SecondDerivatives) {
     const Value ys[] = {test.build(x)};
     const Value xs[] = {x};
     const Value first = dense_gradients(ys, xs)[0];
-    const auto check = check_gradient(
-        first, {{x, numbers({5}, test.low, test.high, 5)}});
+    const auto check =
+        check_gradient(first, {{x, numbers({5}, test.low, test.high, 5)}});
     EXPECT_LT(check.worst, 1e-6) << test.name << " " << check.where;
   }
 }
@@ -116,10 +116,15 @@ TEST(ElementwiseOps, BinaryGradients) {
        [](Value x, Value y) { return select(greater(x, y), x * 3, y); }},
       {"clip", [](Value x, Value y) { return clip_by_value(x, y, y + 1); }},
   };
-  const std::pair<Shape, Shape> shapes[] = {
-      {{}, {}},           {{4}, {4}},       {{4}, {}},
-      {{}, {2, 3}},       {{2, 3}, {3}},    {{2, 1}, {1, 3}},
-      {{2, 3, 4}, {3, 1}}, {{1, 3, 1}, {2, 1, 2}}, {{0, 3}, {3}}};
+  const std::pair<Shape, Shape> shapes[] = {{{}, {}},
+                                            {{4}, {4}},
+                                            {{4}, {}},
+                                            {{}, {2, 3}},
+                                            {{2, 3}, {3}},
+                                            {{2, 1}, {1, 3}},
+                                            {{2, 3, 4}, {3, 1}},
+                                            {{1, 3, 1}, {2, 1, 2}},
+                                            {{0, 3}, {3}}};
   for (const BinaryCase& test : cases)
     for (const auto& [x_shape, y_shape] : shapes)
       for (const bool known : {true, false}) {

@@ -60,8 +60,8 @@ TEST(ReductionOps, Gradients) {
 }
 
 TEST(ReductionOps, SecondDerivatives) {
-  for (const Build build : {reduce_sum, reduce_mean, reduce_max,
-                            reduce_logsumexp}) {
+  for (const Build build :
+       {reduce_sum, reduce_mean, reduce_max, reduce_logsumexp}) {
     Graph g;
     Value x = input(g, {2, 3});
     const Value ys[] = {square(build(x, {{1}}))};

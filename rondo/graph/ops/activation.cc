@@ -152,14 +152,14 @@ void register_activation_ops(OpRegistry& ops) {
              .attrs = attrs_of(op.name),
              .infer = infer::like_input,
              .gradient = op.gradient});
-    ops.add({.name = op.grad_name,
-             .doc = op.grad_doc,
-             .inputs = {{"dy", TypeSet::kFloat},
-                        {op.grad_input, TypeSet::kFloat}},
-             .outputs = {"dx"},
-             .attrs = attrs_of(op.name),
-             .infer = infer_same_shape,
-             .gradient = op.grad_gradient});
+    ops.add(
+        {.name = op.grad_name,
+         .doc = op.grad_doc,
+         .inputs = {{"dy", TypeSet::kFloat}, {op.grad_input, TypeSet::kFloat}},
+         .outputs = {"dx"},
+         .attrs = attrs_of(op.name),
+         .infer = infer_same_shape,
+         .gradient = op.grad_gradient});
   }
 }
 

@@ -56,9 +56,8 @@ std::vector<Gradient> pow_gradient(Node& node, Grads g) {
   const Value y = y_of(node);
   const Value by_x = g[0] * y * pow(x, y - 1);
   const Value positive = greater(x, scalar_like(x, 0));
-  const Value log_x =
-      select(positive, log(select(positive, x, scalar_like(x, 1))),
-             scalar_like(x, 0));
+  const Value log_x = select(
+      positive, log(select(positive, x, scalar_like(x, 1))), scalar_like(x, 0));
   const Value by_y = g[0] * node.output() * log_x;
   return {sum_to_like(by_x, x), sum_to_like(by_y, y)};
 }
@@ -142,14 +141,13 @@ constexpr Binary kBinary[] = {
      "x / y. Integers are divided towards zero; one divided by zero is an "
      "error.",
      div_gradient},
-    {"FloorDiv",
-     "x / y rounded down. An integer divided by zero is an error.", nullptr},
+    {"FloorDiv", "x / y rounded down. An integer divided by zero is an error.",
+     nullptr},
     {"Mod",
      "What is left of x divided by y and rounded down: of the sign of y. An "
      "integer divided by zero is an error.",
      mod_gradient},
-    {"Pow",
-     "x to the power y. An integer to a negative power is an error.",
+    {"Pow", "x to the power y. An integer to a negative power is an error.",
      pow_gradient},
     {"Maximum",
      "The larger of x and y; NaN where either is. The gradient goes to x where "

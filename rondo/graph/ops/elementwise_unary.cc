@@ -10,9 +10,7 @@ using Grads = std::span<const Value>;
 using Made = std::vector<Gradient>;
 
 Made neg_gradient(Node&, Grads g) { return {neg(g[0])}; }
-Made abs_gradient(Node& node, Grads g) {
-  return {g[0] * sign(node.input(0))};
-}
+Made abs_gradient(Node& node, Grads g) { return {g[0] * sign(node.input(0))}; }
 Made exp_gradient(Node& node, Grads g) { return {g[0] * node.output()}; }
 Made log_gradient(Node& node, Grads g) { return {g[0] / node.input(0)}; }
 Made log1p_gradient(Node& node, Grads g) {

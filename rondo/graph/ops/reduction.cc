@@ -72,8 +72,7 @@ Status infer_restore_axes(InferContext& c) {
     return {};
   }
   const int rank = x.rank() + static_cast<int>(axes.size());
-  if (axes.empty())
-    return error(Code::kInvalidArgument, "it restores no axes");
+  if (axes.empty()) return error(Code::kInvalidArgument, "it restores no axes");
   RONDO_ASSIGN_OR_RETURN(const auto reduced, reduced_axes(axes, rank));
   Ints extents;
   for (int i = 0, from = 0; i < rank; ++i)
@@ -123,8 +122,7 @@ Made prod_gradient(Node& node, Grads g) {
 Made extremum_gradient(Node& node, Grads g) {
   const Value x = node.input(0);
   const Value is = cast(equal(x, kept(node, node.output())), x.dtype());
-  const Value shared =
-      g[0] / reduce_sum(is, options_of(node));
+  const Value shared = g[0] / reduce_sum(is, options_of(node));
   return {is * kept(node, shared)};
 }
 
@@ -136,10 +134,10 @@ Made logsumexp_gradient(Node& node, Grads g) {
 Made l2_loss_gradient(Node& node, Grads g) { return {node.input(0) * g[0]}; }
 
 std::vector<AttrSpec> reduce_attrs() {
-  return {{"axes", Ints(), false,
-           "which axes; negative ones count from the end, none means all"},
-          {"keep_dims", false, false,
-           "whether reduced axes stay, with extent 1"}};
+  return {
+      {"axes", Ints(), false,
+       "which axes; negative ones count from the end, none means all"},
+      {"keep_dims", false, false, "whether reduced axes stay, with extent 1"}};
 }
 
 struct Reduction {
@@ -176,9 +174,9 @@ constexpr Reduction kReductions[] = {
 };
 
 Value reduce(std::string_view op, Value x, ReduceOptions options) {
-  return make(op, {x},
-              {{"axes", std::move(options.axes)},
-               {"keep_dims", options.keep_dims}});
+  return make(
+      op, {x},
+      {{"axes", std::move(options.axes)}, {"keep_dims", options.keep_dims}});
 }
 
 }  // namespace
@@ -218,8 +216,9 @@ void register_reduction_ops(OpRegistry& ops) {
            .attrs = reduce_attrs(),
            .infer = infer_prod_grad});
   ops.add({.name = "RestoreAxes",
-           .doc = "What a reduction without keep_dims gave, as it would be with "
-                  "it: the reduced axes are there again, with extent 1.",
+           .doc =
+               "What a reduction without keep_dims gave, as it would be with "
+               "it: the reduced axes are there again, with extent 1.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .attrs = {{"axes", Ints(), true, "which axes were reduced"}},
@@ -265,11 +264,10 @@ Clipped clip_by_global_norm(const std::vector<Value>& values, Value clip_norm,
   if (!norm) norm = global_norm(values);
   // An infinite norm makes every value NaN, so that it is noticed.
   const Value scale = clip_norm / maximum(norm, clip_norm);
-  const Value finite = select(
-      less(norm, scalar_like(norm, INFINITY)), scale, norm - norm);
+  const Value finite =
+      select(less(norm, scalar_like(norm, INFINITY)), scale, norm - norm);
   Clipped clipped{{}, norm};
-  for (const Value& value : values)
-    clipped.values.push_back(value * finite);
+  for (const Value& value : values) clipped.values.push_back(value * finite);
   return clipped;
 }
 

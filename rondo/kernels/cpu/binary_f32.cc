@@ -109,8 +109,7 @@ RONDO_BINARY(EluGrad, {
   return hn::IfThenElse(hn::Gt(b, hn::Zero(d)), a, below);
 });
 RONDO_BINARY(GeluGrad, {
-  const V slope =
-      hn::MulAdd(b, normal_density(d, b), normal_cdf(d, b));
+  const V slope = hn::MulAdd(b, normal_density(d, b), normal_cdf(d, b));
   return hn::Mul(a, slope);
 });
 // gate + x gate (1 - gate) (2 u)'.
@@ -118,14 +117,13 @@ RONDO_BINARY(GeluTanhGrad, {
   const V one = hn::Set(d, 1.0f);
   const V gate = gelu_gate(d, b);
   const V cube = constant(d, 3 * kGeluCube);
-  const V du = hn::Mul(hn::MulAdd(hn::Mul(b, b), cube, one),
-                       constant(d, kGeluSlope));
+  const V du =
+      hn::Mul(hn::MulAdd(hn::Mul(b, b), cube, one), constant(d, kGeluSlope));
   const V both = hn::Mul(gate, hn::Sub(one, gate));
   return hn::Mul(a, hn::MulAdd(hn::Mul(b, both), du, gate));
 });
-RONDO_BINARY(SigmoidGrad, {
-  return hn::Mul(a, hn::Mul(b, hn::Sub(hn::Set(d, 1.0f), b)));
-});
+RONDO_BINARY(SigmoidGrad,
+             { return hn::Mul(a, hn::Mul(b, hn::Sub(hn::Set(d, 1.0f), b))); });
 RONDO_BINARY(TanhGrad,
              return hn::Mul(a, hn::NegMulAdd(b, b, hn::Set(d, 1.0f))););
 RONDO_BINARY(SoftplusGrad, return hn::Mul(a, sigmoid_of(d, b)););

@@ -39,8 +39,8 @@ Result<Shape> broadcast_shape(std::span<const Tensor* const> inputs) {
       extent = t->shape()[own];
     }
   }
-  return Shape(std::span<const int64_t>(extents.data(),
-                                        static_cast<size_t>(rank)));
+  return Shape(
+      std::span<const int64_t>(extents.data(), static_cast<size_t>(rank)));
 }
 
 Result<Broadcast> plan_broadcast(const Shape& out,

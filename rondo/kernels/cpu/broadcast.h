@@ -32,7 +32,9 @@ struct Broadcast {
   std::array<Steps, kMaxAxes> step{};      // by axis, then by input
 
   int64_t width() const { return extent[static_cast<size_t>(axes - 1)]; }
-  const Steps& inner_step() const { return step[static_cast<size_t>(axes - 1)]; }
+  const Steps& inner_step() const {
+    return step[static_cast<size_t>(axes - 1)];
+  }
   int64_t rows() const;
 };
 

@@ -19,8 +19,7 @@ HWY_INLINE void widen_all(const uint16_t* x, float* y, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    hn::StoreU(L::load(d, x + i), d, y + i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(L::load(d, x + i), d, y + i);
   if (i == n) return;
   uint16_t from[hn::MaxLanes(d)] = {};
   float to[hn::MaxLanes(d)];
@@ -34,8 +33,7 @@ HWY_INLINE void narrow_all(const float* x, uint16_t* y, size_t n) {
   const hn::ScalableTag<float> d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    L::store(d, hn::LoadU(d, x + i), y + i);
+  for (; i + lanes <= n; i += lanes) L::store(d, hn::LoadU(d, x + i), y + i);
   if (i == n) return;
   float from[hn::MaxLanes(d)] = {};
   uint16_t to[hn::MaxLanes(d)];

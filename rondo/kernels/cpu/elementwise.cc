@@ -28,8 +28,8 @@ void for_elements(int64_t count, const Body& body) {
 
 // What integers cannot do.
 Status check_integers(BinaryOp op, const Tensor& b) {
-  const bool divides = op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv ||
-                       op == BinaryOp::kMod;
+  const bool divides =
+      op == BinaryOp::kDiv || op == BinaryOp::kFloorDiv || op == BinaryOp::kMod;
   if (!divides && op != BinaryOp::kPow) return {};
   if (!contains(TypeSet::kInteger, b.dtype())) return {};
   return dispatch_number(b.dtype(), [&]<class T>() -> Status {
@@ -179,16 +179,16 @@ struct UnaryEntry {
   UnaryOp op;
 };
 constexpr UnaryEntry kUnary[] = {
-    {"Neg", UnaryOp::kNeg},         {"Abs", UnaryOp::kAbs},
-    {"Sign", UnaryOp::kSign},       {"Exp", UnaryOp::kExp},
-    {"Log", UnaryOp::kLog},         {"Log1p", UnaryOp::kLog1p},
-    {"Sqrt", UnaryOp::kSqrt},       {"Rsqrt", UnaryOp::kRsqrt},
-    {"Square", UnaryOp::kSquare},   {"Sin", UnaryOp::kSin},
-    {"Cos", UnaryOp::kCos},         {"Floor", UnaryOp::kFloor},
-    {"Ceil", UnaryOp::kCeil},       {"Round", UnaryOp::kRound},
-    {"Tanh", UnaryOp::kTanh},       {"Sigmoid", UnaryOp::kSigmoid},
-    {"Relu", UnaryOp::kRelu},       {"LeakyRelu", UnaryOp::kLeakyRelu},
-    {"Elu", UnaryOp::kElu},         {"Gelu", UnaryOp::kGelu},
+    {"Neg", UnaryOp::kNeg},           {"Abs", UnaryOp::kAbs},
+    {"Sign", UnaryOp::kSign},         {"Exp", UnaryOp::kExp},
+    {"Log", UnaryOp::kLog},           {"Log1p", UnaryOp::kLog1p},
+    {"Sqrt", UnaryOp::kSqrt},         {"Rsqrt", UnaryOp::kRsqrt},
+    {"Square", UnaryOp::kSquare},     {"Sin", UnaryOp::kSin},
+    {"Cos", UnaryOp::kCos},           {"Floor", UnaryOp::kFloor},
+    {"Ceil", UnaryOp::kCeil},         {"Round", UnaryOp::kRound},
+    {"Tanh", UnaryOp::kTanh},         {"Sigmoid", UnaryOp::kSigmoid},
+    {"Relu", UnaryOp::kRelu},         {"LeakyRelu", UnaryOp::kLeakyRelu},
+    {"Elu", UnaryOp::kElu},           {"Gelu", UnaryOp::kGelu},
     {"Softplus", UnaryOp::kSoftplus},
 };
 
@@ -278,8 +278,8 @@ void register_elementwise_kernels(KernelRegistry& kernels) {
     kernels.add(entry.name, "cpu",
                 [op = entry.op](const Node& node, Resources&) {
                   const bool tanh = op == UnaryOp::kGelu && approximate(node);
-                  return std::make_unique<Unary>(
-                      tanh ? UnaryOp::kGeluTanh : op, alpha_of(node));
+                  return std::make_unique<Unary>(tanh ? UnaryOp::kGeluTanh : op,
+                                                 alpha_of(node));
                 });
   for (const BinaryEntry& entry : kBinary)
     kernels.add(entry.name, "cpu", [op = entry.op](const Node&, Resources&) {

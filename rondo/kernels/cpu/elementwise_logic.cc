@@ -163,9 +163,9 @@ void clip_all(const Broadcast& plan, const T* x, const T* low, const T* high,
       return;
     }
     for (int64_t i = 0; i < n; ++i)
-      y[at + i] = store<T>(clip(load(in[i * step[0]]),
-                                load(low[from[1] + i * step[1]]),
-                                load(high[from[2] + i * step[2]])));
+      y[at + i] =
+          store<T>(clip(load(in[i * step[0]]), load(low[from[1] + i * step[1]]),
+                        load(high[from[2] + i * step[2]])));
   });
 }
 

@@ -12,10 +12,9 @@ namespace {
 // Integers are computed without sign, in which they wrap around; those that
 // would become int are made wider first.
 template <class T>
-using Wrapped =
-    std::conditional_t<sizeof(T) < 4, uint32_t,
-                       std::make_unsigned_t<std::conditional_t<
-                           std::is_integral_v<T>, T, int64_t>>>;
+using Wrapped = std::conditional_t<sizeof(T) < 4, uint32_t,
+                                   std::make_unsigned_t<std::conditional_t<
+                                       std::is_integral_v<T>, T, int64_t>>>;
 
 template <class T, class F>
 T wrap(T a, T b, F f) {
@@ -186,8 +185,8 @@ void gradient(BinaryOp op, const BinaryRow& row) {
       });
     case BinaryOp::kGeluGrad:
       return each<T>(row, [](T dy, T x) {
-        const T density =
-            std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+        const T density = std::exp(-x * x / 2) * std::numbers::inv_sqrtpi /
+                          std::numbers::sqrt2;
         return dy * (normal_cdf(x) + x * density);
       });
     case BinaryOp::kGeluTanhGrad:

@@ -93,8 +93,7 @@ HWY_INLINE V normal_cdf(D d, V x) {
   p = hn::MulAdd(p, t, constant(d, 1.00002368));
   p = hn::MulAdd(p, t, constant(d, -1.26551223));
   const V half = constant(d, 0.5);
-  const V tail =
-      hn::Mul(hn::Mul(half, t), exp_of(d, hn::NegMulAdd(z, z, p)));
+  const V tail = hn::Mul(hn::Mul(half, t), exp_of(d, hn::NegMulAdd(z, z, p)));
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
 }
 

@@ -84,8 +84,7 @@ struct Core {
       for (int64_t k = 0; k < 4; ++k)
         four[k] = join<kOp>(four[k], take<kOp>(p[i + k]));
     for (; i < n; ++i) four[0] = join<kOp>(four[0], take<kOp>(p[i]));
-    return join<kOp>(join<kOp>(four[0], four[1]),
-                     join<kOp>(four[2], four[3]));
+    return join<kOp>(join<kOp>(four[0], four[1]), join<kOp>(four[2], four[3]));
   }
 
   static void columns(const void* x, int64_t rows, int64_t stride, int64_t n,
@@ -93,8 +92,7 @@ struct Core {
     Total* to = static_cast<Total*>(totals);
     for (int64_t r = 0; r < rows; ++r) {
       const T* p = static_cast<const T*>(x) + r * stride;
-      for (int64_t k = 0; k < n; ++k)
-        to[k] = join<kOp>(to[k], take<kOp>(p[k]));
+      for (int64_t k = 0; k < n; ++k) to[k] = join<kOp>(to[k], take<kOp>(p[k]));
     }
   }
 
@@ -192,7 +190,7 @@ ReduceCore reduce_core(Reduce op, DType dtype) {
     case DType::kU8: return number_core<uint8_t>(op);
     case DType::kBool:
       return op == Reduce::kAllTrue ? Core<Reduce::kAllTrue, bool>::make()
-                                : Core<Reduce::kAnyTrue, bool>::make();
+                                    : Core<Reduce::kAnyTrue, bool>::make();
     case DType::kF16:
     case DType::kBF16: break;
   }

@@ -110,9 +110,8 @@ HWY_INLINE void columns(const float* x, size_t rows, size_t stride, size_t n,
     const float* p = x + r * stride;
     size_t k = 0;
     for (; k + lanes <= n; k += lanes) {
-      const auto first =
-          R::join(d, R::take(d, hn::LoadU(d, p + k)),
-                  R::take(d, hn::LoadU(d, p + stride + k)));
+      const auto first = R::join(d, R::take(d, hn::LoadU(d, p + k)),
+                                 R::take(d, hn::LoadU(d, p + stride + k)));
       const auto second =
           R::join(d, R::take(d, hn::LoadU(d, p + 2 * stride + k)),
                   R::take(d, hn::LoadU(d, p + 3 * stride + k)));
@@ -121,8 +120,8 @@ HWY_INLINE void columns(const float* x, size_t rows, size_t stride, size_t n,
     }
     for (; k < n; ++k) {
       const float first = R::join(R::take(p[k]), R::take(p[stride + k]));
-      const float second = R::join(R::take(p[2 * stride + k]),
-                                   R::take(p[3 * stride + k]));
+      const float second =
+          R::join(R::take(p[2 * stride + k]), R::take(p[3 * stride + k]));
       acc[k] = R::join(acc[k], R::join(first, second));
     }
   }
@@ -130,9 +129,9 @@ HWY_INLINE void columns(const float* x, size_t rows, size_t stride, size_t n,
     const float* p = x + r * stride;
     size_t k = 0;
     for (; k + lanes <= n; k += lanes)
-      hn::StoreU(R::join(d, hn::LoadU(d, acc + k),
-                         R::take(d, hn::LoadU(d, p + k))),
-                 d, acc + k);
+      hn::StoreU(
+          R::join(d, hn::LoadU(d, acc + k), R::take(d, hn::LoadU(d, p + k))), d,
+          acc + k);
     for (; k < n; ++k) acc[k] = R::join(acc[k], R::take(p[k]));
   }
 }
@@ -149,7 +148,8 @@ double run_row(Reduce op, const float* x, size_t n) {
 void run_columns(Reduce op, const float* x, size_t rows, size_t stride,
                  size_t n, float* acc) {
   switch (op) {
-    case Reduce::kSumSquares: return columns<SumSquares>(x, rows, stride, n, acc);
+    case Reduce::kSumSquares:
+      return columns<SumSquares>(x, rows, stride, n, acc);
     case Reduce::kMax: return columns<Max>(x, rows, stride, n, acc);
     case Reduce::kMin: return columns<Min>(x, rows, stride, n, acc);
     default: return columns<Sum>(x, rows, stride, n, acc);

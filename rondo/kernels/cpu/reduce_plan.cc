@@ -103,9 +103,8 @@ class Work {
     const int64_t chunks = (n + chunk - 1) / chunk;
     const int64_t units = outer.size() * chunks;
     const int64_t share =
-        results >= 64
-            ? units
-            : std::min(units, std::max<int64_t>(1, kGrain / chunk));
+        results >= 64 ? units
+                      : std::min(units, std::max<int64_t>(1, kGrain / chunk));
     const int64_t pieces = (units + share - 1) / share;
     Tensor totals;
     if (pieces > 1) totals = c_.scratch(DType::kI64, {results * pieces});
@@ -149,13 +148,13 @@ class Work {
     const int64_t block = std::min(n, kMaxColumns);
     const int64_t blocks = (n + block - 1) / block;
     const int64_t groups = kept.size();
-    const int64_t chunk = std::min(run_rows, std::max<int64_t>(128, kGrain / block));
+    const int64_t chunk =
+        std::min(run_rows, std::max<int64_t>(128, kGrain / block));
     const int64_t chunks = (run_rows + chunk - 1) / chunk;
     const int64_t units = outer.size() * chunks;
     constexpr int64_t kMaxPieces = 64;
-    const int64_t share = groups * blocks >= 8
-                              ? units
-                              : (units + kMaxPieces - 1) / kMaxPieces;
+    const int64_t share =
+        groups * blocks >= 8 ? units : (units + kMaxPieces - 1) / kMaxPieces;
     const int64_t pieces = (units + share - 1) / share;
     const int64_t results = groups * n;
     Tensor totals;
@@ -170,9 +169,8 @@ class Work {
       core_.clear(sums, width);
       for (int64_t u = first; u < std::min(units, first + share); ++u) {
         const int64_t start = u % chunks * chunk;
-        core_.columns(
-            x_at(base + outer.offset(u / chunks) + start * stride),
-            std::min(chunk, run_rows - start), stride, width, sums);
+        core_.columns(x_at(base + outer.offset(u / chunks) + start * stride),
+                      std::min(chunk, run_rows - start), stride, width, sums);
       }
       const int64_t result = group * n + column;
       if (pieces == 1)

@@ -230,8 +230,8 @@ Status run_log_sum_exp(const Node& node, KernelContext& c) {
   reduce_tensor({.reduced = axes}, powers, sums, c);
   run_unary(UnaryOp::kLog, sums, sums);
   RONDO_RETURN_IF_ERROR(run_binary(BinaryOp::kAdd, sums, largest, sums));
-  const Shape shape = reduced_shape(x.shape(), axes,
-                                    node.attrs().get<bool>("keep_dims"));
+  const Shape shape =
+      reduced_shape(x.shape(), axes, node.attrs().get<bool>("keep_dims"));
   if (!narrowed) {
     c.set_output(0, sums.reshape(shape));
     return {};
@@ -259,9 +259,9 @@ struct Entry {
   bool mean = false;
 };
 constexpr Entry kEntries[] = {
-    {"Sum", Reduce::kSum}, {"Mean", Reduce::kSum, true},
-    {"Prod", Reduce::kProd}, {"Max", Reduce::kMax},
-    {"Min", Reduce::kMin},   {"All", Reduce::kAllTrue},
+    {"Sum", Reduce::kSum},     {"Mean", Reduce::kSum, true},
+    {"Prod", Reduce::kProd},   {"Max", Reduce::kMax},
+    {"Min", Reduce::kMin},     {"All", Reduce::kAllTrue},
     {"Any", Reduce::kAnyTrue},
 };
 

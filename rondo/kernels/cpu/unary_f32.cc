@@ -31,14 +31,14 @@ HWY_INLINE void each(const float* x, float* y, size_t n, F f) {
   std::memcpy(y + i, rest, (n - i) * sizeof(float));
 }
 
-#define RONDO_UNARY(Name, ...)                    \
-  struct Name {                                   \
-    [[maybe_unused]] float alpha;                 \
-    template <class D, class V>                   \
-    HWY_INLINE V operator()(D d, V x) const {     \
-      (void)d;                                    \
-      __VA_ARGS__                                 \
-    }                                             \
+#define RONDO_UNARY(Name, ...)                \
+  struct Name {                               \
+    [[maybe_unused]] float alpha;             \
+    template <class D, class V>               \
+    HWY_INLINE V operator()(D d, V x) const { \
+      (void)d;                                \
+      __VA_ARGS__                             \
+    }                                         \
   }
 
 RONDO_UNARY(Neg, return hn::Neg(x););
