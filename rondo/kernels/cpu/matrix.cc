@@ -1,7 +1,152 @@
-#include "rondo/kernels/cpu/register.h"
+#include <algorithm>
+#include <cstring>
+
+#include "rondo/kernels/cpu/gemm.h"
+#include "rondo/kernels/cpu/matrix_kernels.h"
+#include "rondo/kernels/cpu/parallel.h"
 
 namespace rondo {
+namespace {
 
-void register_matrix_kernels(KernelRegistry&) {}
+Status multiplicable(const Tensor& a, const Tensor& b, GemmShape& s) {
+  const Shape& x = a.shape();
+  const Shape& y = b.shape();
+  const int p = x.rank() - 1, q = y.rank() - 1;
+  if (p < 1 || q < 1)
+    return error(Code::kInvalidArgument, "{} and {} are not both matrices",
+                 x.to_string(), y.to_string());
+  s.m = s.transpose_a ? x[p] : x[p - 1];
+  s.k = s.transpose_a ? x[p - 1] : x[p];
+  s.n = s.transpose_b ? y[q - 1] : y[q];
+  const int64_t rows = s.transpose_b ? y[q] : y[q - 1];
+  if (s.k != rows)
+    return error(Code::kInvalidArgument,
+                 "{}{} and {}{} cannot be multiplied: the first has {} "
+                 "columns, the second {} rows",
+                 x.to_string(), s.transpose_a ? " transposed" : "",
+                 y.to_string(), s.transpose_b ? " transposed" : "", s.k, rows);
+  return {};
+}
+
+class MatMul final : public Kernel {
+ public:
+  explicit MatMul(const Node& node)
+      : shape_{.transpose_a = node.attrs().get<bool>("transpose_a"),
+               .transpose_b = node.attrs().get<bool>("transpose_b")} {}
+
+  Status run(KernelContext& c) override {
+    GemmShape s = shape_;
+    const Tensor& a = c.input(0);
+    const Tensor& b = c.input(1);
+    if (a.shape().rank() != 2 || b.shape().rank() != 2)
+      return error(Code::kInvalidArgument, "{} and {} are not both matrices",
+                   a.shape().to_string(), b.shape().to_string());
+    RONDO_RETURN_IF_ERROR(multiplicable(a, b, s));
+    Tensor& y = c.allocate(0, a.dtype(), {s.m, s.n});
+    gemm(a.dtype(), s, a.data(), b.data(), y.data());
+    return {};
+  }
+
+ private:
+  const GemmShape shape_;
+};
+
+// How the matrices of two batches meet: for each of the product, which of x and
+// which of y.
+struct Pairs {
+  Ints batch;  // leading extents of the product
+  Ints x, y;
+};
+
+Status pair_up(const Shape& x, const Shape& y, Pairs& pairs) {
+  const int rank = std::max(x.rank(), y.rank()) - 2;
+  const auto extent = [&](const Shape& s, int axis) {
+    const int own = axis - (rank - (s.rank() - 2));
+    return own < 0 ? 1 : s[own];
+  };
+  pairs.x = pairs.y = {0};
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t ex = extent(x, axis), ey = extent(y, axis);
+    if (ex != ey && ex != 1 && ey != 1)
+      return error(Code::kInvalidArgument,
+                   "the leading extents of {} and {} do not broadcast",
+                   x.to_string(), y.to_string());
+    const int64_t e = ex == 1 ? ey : ex;
+    pairs.batch.push_back(e);
+    const auto spread = [e](Ints& from, int64_t own) {
+      Ints to;
+      to.reserve(from.size() * static_cast<size_t>(e));
+      for (const int64_t i : from)
+        for (int64_t j = 0; j < e; ++j)
+          to.push_back(own == 1 ? i : i * own + j);
+      from = std::move(to);
+    };
+    spread(pairs.x, ex);
+    spread(pairs.y, ey);
+  }
+  return {};
+}
+
+class BatchMatMul final : public Kernel {
+ public:
+  explicit BatchMatMul(const Node& node)
+      : shape_{.transpose_a = node.attrs().get<bool>("adj_x"),
+               .transpose_b = node.attrs().get<bool>("adj_y")} {}
+
+  Status run(KernelContext& c) override {
+    GemmShape s = shape_;
+    const Tensor& x = c.input(0);
+    const Tensor& y = c.input(1);
+    RONDO_RETURN_IF_ERROR(multiplicable(x, y, s));
+    Pairs pairs;
+    RONDO_RETURN_IF_ERROR(pair_up(x.shape(), y.shape(), pairs));
+    Ints extents = pairs.batch;
+    extents.push_back(s.m);
+    extents.push_back(s.n);
+    Tensor& out = c.allocate(0, x.dtype(), Shape(extents));
+    auto count = static_cast<int64_t>(pairs.x.size());
+    if (y.shape().rank() == 2 && !s.transpose_a) {
+      // One right factor for all: the left ones are the rows of one matrix.
+      s.m *= count;
+      count = 1;
+    }
+    multiply(s, pairs, count, x, y, out);
+    return {};
+  }
+
+ private:
+  static void multiply(const GemmShape& s, const Pairs& pairs, int64_t count,
+                       const Tensor& x, const Tensor& y, Tensor& out) {
+    const auto size = static_cast<int64_t>(size_of(x.dtype()));
+    const auto* a = static_cast<const std::byte*>(x.data());
+    const auto* b = static_cast<const std::byte*>(y.data());
+    auto* to = static_cast<std::byte*>(out.data());
+    const auto range = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto at = static_cast<size_t>(i);
+        gemm(x.dtype(), s, a + pairs.x[at] * s.m * s.k * size,
+             b + pairs.y[at] * s.k * s.n * size, to + i * s.m * s.n * size);
+      }
+    };
+    // Many products: one thread each; few: all threads in each.
+    if (count < intra_op_threads())
+      range(0, count);
+    else
+      parallel_for(count,
+                   std::max<int64_t>(1, (1 << 15) / (s.m * s.n * s.k + 1)),
+                   range);
+  }
+
+  const GemmShape shape_;
+};
+
+}  // namespace
+
+void register_matrix_kernels(KernelRegistry& kernels) {
+  kernels.add("MatMul", "cpu", from_class<MatMul>());
+  kernels.add("BatchMatMul", "cpu", from_class<BatchMatMul>());
+  register_solve_kernels(kernels);
+  register_diag_kernels(kernels);
+}
 
 }  // namespace rondo

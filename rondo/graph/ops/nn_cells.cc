@@ -1,0 +1,190 @@
+#include <cmath>
+#include <limits>
+
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/nn.h"
+#include "rondo/graph/ops/nn_parts.h"
+
+namespace rondo {
+namespace {
+
+// [batch, gates * units] and [batch, units], as far as the inputs say: `wide`
+// are inputs of the first kind, `narrow` one of the second.
+Status infer_gates(InferContext& c, int64_t gates,
+                   std::initializer_list<int> wide, int narrow,
+                   PartialShape& all, PartialShape& units) {
+  units = PartialShape::of_rank(2);
+  RONDO_ASSIGN_OR_RETURN(units, merge(units, c.shape(narrow)));
+  all = {units[0], units[1] == kAny ? kAny : units[1] * gates};
+  for (const int i : wide) {
+    auto merged = merge(all, c.shape(i));
+    if (!merged.ok())
+      return error(Code::kInvalidArgument,
+                   "gates have shape {}, a state {}; expected {} times as many "
+                   "gates as units, for the same batch",
+                   c.shape(i).to_string(), c.shape(narrow).to_string(), gates);
+    all = *merged;
+  }
+  if (all[1] != kAny) {
+    if (all[1] % gates != 0)
+      return error(Code::kInvalidArgument,
+                   "{} gates cannot be divided among {} kinds", all[1], gates);
+    units.set(1, all[1] / gates);
+  }
+  units.set(0, all[0]);
+  return {};
+}
+
+Status infer_lstm(InferContext& c) {
+  PartialShape all, units;
+  RONDO_RETURN_IF_ERROR(infer_gates(c, 4, {0, 1}, 2, all, units));
+  c.output(c.dtype(0), units);
+  c.output(c.dtype(0), units);
+  c.output(c.dtype(0), all);
+  return {};
+}
+
+Status infer_lstm_grad(InferContext& c) {
+  PartialShape all, units;
+  RONDO_RETURN_IF_ERROR(infer_gates(c, 4, {0}, 1, all, units));
+  c.output(c.dtype(0), all);
+  c.output(c.dtype(0), units);
+  return {};
+}
+
+Status infer_gru(InferContext& c) {
+  PartialShape all, units;
+  RONDO_RETURN_IF_ERROR(infer_gates(c, 3, {0, 1}, 2, all, units));
+  c.output(c.dtype(0), units);
+  c.output(c.dtype(0), all);
+  return {};
+}
+
+Status infer_gru_grad(InferContext& c) {
+  PartialShape all, units;
+  RONDO_RETURN_IF_ERROR(infer_gates(c, 3, {0, 1}, 2, all, units));
+  c.output(c.dtype(0), all);
+  c.output(c.dtype(0), all);
+  c.output(c.dtype(0), units);
+  return {};
+}
+
+std::vector<Gradient> lstm_gradient(Node& node, std::span<const Value> grads) {
+  want_no_gradients_behind(node, grads, 2);
+  const auto or_zeros = [&](int i) {
+    const Value g = grads[static_cast<size_t>(i)];
+    return g ? g : zeros_like(node.output(i));
+  };
+  Node& all =
+      node.graph().add({.op = "LSTMGatesGrad",
+                        .inputs = {node.output(2), node.input(2),
+                                   node.output(1), or_zeros(0), or_zeros(1)}});
+  return {all.output(0), all.output(0), all.output(1)};
+}
+
+std::vector<Gradient> gru_gradient(Node& node, std::span<const Value> grads) {
+  want_no_gradients_behind(node, grads, 1);
+  Node& all = node.graph().add(
+      {.op = "GRUGatesGrad",
+       .inputs = {node.output(1), node.input(1), node.input(2), grads[0]}});
+  return {all.output(0), all.output(1), all.output(2)};
+}
+
+std::vector<InputSpec> floats(std::initializer_list<std::string_view> names) {
+  std::vector<InputSpec> specs;
+  for (const std::string_view name : names)
+    specs.push_back({name, TypeSet::kFloat});
+  return specs;
+}
+
+}  // namespace
+
+void register_cell_ops(OpRegistry& ops) {
+  ops.add({.name = "LSTMGates",
+           .doc = "A step of a long short-term memory behind its products. "
+                  "x_gates + h_gates [batch, 4 units] are i, j, f, o: c = "
+                  "sigmoid(f + forget_bias) c_prev + sigmoid(i) tanh(j), h = "
+                  "sigmoid(o) tanh(c). Also gives the gates as used, for the "
+                  "gradient.",
+           .inputs = floats({"x_gates", "h_gates", "c_prev"}),
+           .outputs = {"h", "c", "gates"},
+           .attrs = {{"forget_bias", 1.0, false, "added to f"}},
+           .infer = infer_lstm,
+           .gradient = lstm_gradient});
+  ops.add({.name = "LSTMGatesGrad",
+           .doc = "The gradients of LSTMGates by both gates and by c_prev.",
+           .inputs = floats({"gates", "c_prev", "c", "h_grad", "c_grad"}),
+           .outputs = {"gates_grad", "c_prev_grad"},
+           .infer = infer_lstm_grad});
+  ops.add({.name = "GRUGates",
+           .doc = "A step of a gated recurrent unit behind its products. Both "
+                  "x_gates and h_gates [batch, 3 units] are r, z, n: r and z "
+                  "are sigmoids of the sums, the candidate is tanh(x_n + r "
+                  "h_n), and h = z h_prev + (1 - z) candidate. Also gives "
+                  "the gates as used, for the gradient.",
+           .inputs = floats({"x_gates", "h_gates", "h_prev"}),
+           .outputs = {"h", "gates"},
+           .infer = infer_gru,
+           .gradient = gru_gradient});
+  ops.add({.name = "GRUGatesGrad",
+           .doc = "The gradients of GRUGates.",
+           .inputs = floats({"gates", "h_gates", "h_prev", "h_grad"}),
+           .outputs = {"x_gates_grad", "h_gates_grad", "h_prev_grad"},
+           .infer = infer_gru_grad});
+}
+
+CellState lstm_cell(Value x, CellState state, CellWeights weights,
+                    double forget_bias) {
+  const Value from_x = bias_add(matmul(x, weights.x), weights.bias);
+  const Value from_h = matmul(state.h, weights.h);
+  const Value h = make("LSTMGates", {from_x, from_h, state.c},
+                       {{"forget_bias", forget_bias}});
+  return {h, h.node->output(1)};
+}
+
+Value gru_cell(Value x, Value h, CellWeights weights, Value h_bias) {
+  const Value from_x = bias_add(matmul(x, weights.x), weights.bias);
+  Value from_h = matmul(h, weights.h);
+  if (h_bias) from_h = bias_add(from_h, h_bias);
+  return make("GRUGates", {from_x, from_h, h});
+}
+
+Value scaled_dot_product_attention(Value query, Value key, Value value,
+                                   AttentionOptions options) {
+  const PartialShape& q = query.shape();
+  const PartialShape& k = key.shape();
+  if (!options.scale) {
+    const int64_t depth = q.has_rank() && q.rank() > 0 ? q[q.rank() - 1] : kAny;
+    if (depth <= 0)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("scaled_dot_product_attention: the query has "
+                              "shape {}, expected a known depth in the last "
+                              "axis, or a scale",
+                              q.to_string()));
+    options.scale = 1 / std::sqrt(static_cast<double>(depth));
+  }
+  const Value scaled = make(
+      "Mul", {query, constant(query.graph(), *options.scale, query.dtype())});
+  Value scores = batch_matmul(scaled, key, false, true);
+  if (options.mask) scores = make("Add", {scores, options.mask});
+  if (options.causal) {
+    // The last query is in the last key's place.
+    int64_t ahead = 0;
+    if (q.has_rank() && k.has_rank() && q.rank() > 1 && k.rank() > 1 &&
+        q[q.rank() - 2] != kAny && k[k.rank() - 2] != kAny)
+      ahead = k[k.rank() - 2] - q[q.rank() - 2];
+    if (ahead < 0)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("scaled_dot_product_attention: more queries ({}) "
+                              "than keys ({}) cannot be causal",
+                              q.to_string(), k.to_string()));
+    scores = matrix_band_part(
+        scores, {.num_lower = -1,
+                 .num_upper = ahead,
+                 .fill = -std::numeric_limits<double>::infinity()});
+  }
+  return batch_matmul(softmax(scores), value);
+}
+
+}  // namespace rondo

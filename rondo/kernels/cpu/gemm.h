@@ -1,0 +1,25 @@
+// gemm: the product of two matrices, the loop under all of them.
+#pragma once
+
+#include <cstdint>
+
+#include "rondo/tensor/tensor.h"
+
+namespace rondo {
+
+// c[m, n] = a[m, k] b[k, n], row-major; a transposed factor is stored as
+// [k, m] or [n, k].
+struct GemmShape {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// Of elements of `dtype`, which is any number. 16-bit floating point adds up in
+// f32; integers wrap. Uses the calling thread's intra-op threads.
+void gemm(DType dtype, const GemmShape& shape, const void* a, const void* b,
+          void* c);
+
+}  // namespace rondo

@@ -1,0 +1,67 @@
+// The parts of the family of neural-network kernels, and what they share.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "rondo/kernels/cpu/parallel.h"
+#include "rondo/kernels/cpu/register.h"
+
+namespace rondo {
+
+void register_loss_kernels(KernelRegistry& kernels);
+void register_norm_kernels(KernelRegistry& kernels);
+void register_batch_norm_kernels(KernelRegistry& kernels);
+void register_cell_kernels(KernelRegistry& kernels);
+
+// A tensor as rows of its last axis; a scalar has none.
+struct Rows {
+  int64_t count = 0;
+  int64_t n = 0;
+
+  explicit Rows(const Shape& shape) {
+    if (shape.rank() == 0) return;
+    count = 1;
+    n = shape[shape.rank() - 1];
+    for (int i = 0; i < shape.rank() - 1; ++i) count *= shape[i];
+  }
+  // How many rows are worth a thread.
+  int64_t grain() const {
+    return std::max<int64_t>(1, 4096 / std::max<int64_t>(1, n));
+  }
+};
+
+// Where the channels of a tensor are: [outer, channels, inner].
+struct Channels {
+  int64_t outer = 1;
+  int64_t count = 0;
+  int64_t inner = 1;
+};
+// By the data_format of the node, "NHWC" or "NCHW".
+Result<Channels> channels_of(const Node& node, const Shape& shape);
+
+// Divides rows among threads for sums: f(part, begin, end) for each part; gives
+// the number of parts, which depends on sizes and the number of threads alone.
+inline int64_t parts_of(int64_t rows, int64_t n) {
+  return std::clamp<int64_t>(rows * n / 8192, 1,
+                             std::min<int64_t>(rows + 1, intra_op_threads()));
+}
+template <class F>
+void for_parts(int64_t parts, int64_t rows, const F& f) {
+  const int64_t share = (rows + parts - 1) / parts;
+  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p)
+      f(p, std::min(rows, p * share), std::min(rows, (p + 1) * share));
+  });
+}
+
+// to[i] = the sum over parts of from[part * n + i].
+template <class T>
+void add_parts(const std::vector<T>& from, int64_t parts, int64_t n, T* to) {
+  std::copy(from.begin(), from.begin() + n, to);
+  for (int64_t p = 1; p < parts; ++p)
+    for (int64_t i = 0; i < n; ++i)
+      to[i] += from[static_cast<size_t>(p * n + i)];
+}
+
+}  // namespace rondo
