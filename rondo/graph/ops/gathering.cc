@@ -15,8 +15,8 @@ using array::moved_cost;
 using array::shape_from;
 
 // x with `indices` in the place of `axis`.
-Result<PartialShape> gathered(const PartialShape& x, const PartialShape& indices,
-                              int64_t wanted) {
+Result<PartialShape> gathered(const PartialShape& x,
+                              const PartialShape& indices, int64_t wanted) {
   if (!x.has_rank() || !indices.has_rank()) return PartialShape();
   if (x.rank() == 0)
     return error(Code::kInvalidArgument,
@@ -76,9 +76,8 @@ std::vector<Gradient> embedding_gradient(Node& node,
 
 Status infer_dense_rows(InferContext& c) {
   RONDO_ASSIGN_OR_RETURN(const PartialShape shape, shape_from(c, 2));
-  RONDO_ASSIGN_OR_RETURN(
-      const PartialShape expected,
-      gathered(shape, c.shape(1), c.attr<int64_t>("axis")));
+  RONDO_ASSIGN_OR_RETURN(const PartialShape expected,
+                         gathered(shape, c.shape(1), c.attr<int64_t>("axis")));
   if (!expected.compatible(c.shape(0)))
     return error(Code::kInvalidArgument, "rows has shape {}, expected {}",
                  c.shape(0).to_string(), expected.to_string());
@@ -88,9 +87,9 @@ Status infer_dense_rows(InferContext& c) {
 
 std::vector<Gradient> dense_rows_gradient(Node& node,
                                           std::span<const Value> grads) {
-  return {
-      gather(grads[0], node.input(1), node.attrs().get<int64_t>("axis")), {},
-      {}};
+  return {gather(grads[0], node.input(1), node.attrs().get<int64_t>("axis")),
+          {},
+          {}};
 }
 
 // indices [.., k] and x [e1, .., ek, rest]: [.., rest].
@@ -164,10 +163,10 @@ Status infer_take_along_axis(InferContext& c) {
 
 std::vector<Gradient> take_along_axis_gradient(Node& node,
                                                std::span<const Value> grads) {
-  return {make("AddAlongAxis",
-               {grads[0], node.input(1), shape_of(node.input(0))},
-               {{"axis", node.attrs().get<int64_t>("axis")}}),
-          {}};
+  return {
+      make("AddAlongAxis", {grads[0], node.input(1), shape_of(node.input(0))},
+           {{"axis", node.attrs().get<int64_t>("axis")}}),
+      {}};
 }
 
 Status infer_add_along_axis(InferContext& c) {
@@ -198,9 +197,8 @@ Status infer_one_hot(InferContext& c) {
     c.output(c.dtype(2), {});
     return {};
   }
-  RONDO_ASSIGN_OR_RETURN(
-      const int axis,
-      resolve_axis(c.attr<int64_t>("axis"), c.shape(0).rank() + 1));
+  RONDO_ASSIGN_OR_RETURN(const int axis, resolve_axis(c.attr<int64_t>("axis"),
+                                                      c.shape(0).rank() + 1));
   int64_t depth = kAny;
   if (const auto known = exact_ints(c, 1)) {
     depth = known->at(0);
@@ -244,9 +242,10 @@ void register_rows(OpRegistry& ops) {
            .gradient = embedding_gradient,
            .cost = moved_cost});
   ops.add({.name = "DenseRows",
-           .doc = "Zeros of `shape` with `rows` added at `indices` along an "
-                  "axis; rows of the same index add up. Makes a sparse gradient "
-                  "dense, and is the gradient of Gather.",
+           .doc =
+               "Zeros of `shape` with `rows` added at `indices` along an "
+               "axis; rows of the same index add up. Makes a sparse gradient "
+               "dense, and is the gradient of Gather.",
            .inputs = {{"rows", TypeSet::kNumber, false, 0}, kIndices, kShape},
            .outputs = {"y"},
            .attrs = {axis_attr()},
@@ -283,9 +282,10 @@ void register_gathering_ops(OpRegistry& ops) {
            .infer = infer_take_along_axis,
            .gradient = take_along_axis_gradient});
   ops.add({.name = "AddAlongAxis",
-           .doc = "Zeros of `shape` with every update added at its index of the "
-                  "axis and the same place otherwise: the gradient of "
-                  "TakeAlongAxis.",
+           .doc =
+               "Zeros of `shape` with every update added at its index of the "
+               "axis and the same place otherwise: the gradient of "
+               "TakeAlongAxis.",
            .inputs = {kUpdates, kIndices, kShape},
            .outputs = {"y"},
            .attrs = {axis_attr(-1)},
@@ -328,11 +328,12 @@ Value take_along_axis(Value x, Value indices, int64_t axis) {
 Value boolean_mask(Value x, Value mask, int64_t axis) {
   if (!x || !mask || mask.dtype() != DType::kBool || !mask.shape().has_rank() ||
       mask.shape().rank() == 0)
-    throw Error(Code::kInvalidArgument,
-                fmt::format("boolean_mask: the mask is {}{}, expected bool of a "
-                            "known rank of 1 or more",
-                            mask ? name_of(mask.dtype()) : "no value",
-                            mask ? mask.shape().to_string() : ""));
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("boolean_mask: the mask is {}{}, expected bool of a "
+                    "known rank of 1 or more",
+                    mask ? name_of(mask.dtype()) : "no value",
+                    mask ? mask.shape().to_string() : ""));
   if (axis < 0) {
     if (!x.shape().has_rank())
       throw Error(Code::kInvalidArgument,
@@ -348,11 +349,11 @@ Value boolean_mask(Value x, Value mask, int64_t axis) {
     if (after > x.shape().rank() ||
         !PartialShape(Ints(extents.begin() + axis, extents.begin() + after))
              .compatible(mask.shape()))
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("boolean_mask: a mask of shape {} does not fit a "
-                              "tensor of shape {} from axis {} on",
-                              mask.shape().to_string(), x.shape().to_string(),
-                              axis));
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("boolean_mask: a mask of shape {} does not fit a "
+                      "tensor of shape {} from axis {} on",
+                      mask.shape().to_string(), x.shape().to_string(), axis));
     extents.erase(extents.begin() + axis, extents.begin() + after);
     extents.insert(extents.begin() + axis, mask.shape().count());
     known = PartialShape(std::move(extents));
@@ -374,10 +375,10 @@ Value one_hot(Value indices, Value depth, Value on, Value off, int64_t axis) {
 
 Value one_hot(Value indices, int64_t depth, const OneHotOptions& options) {
   Graph& graph = indices.graph();
-  return one_hot(
-      indices, constant(graph, static_cast<double>(depth), DType::kI64),
-      constant(graph, options.on, options.dtype),
-      constant(graph, options.off, options.dtype), options.axis);
+  return one_hot(indices,
+                 constant(graph, static_cast<double>(depth), DType::kI64),
+                 constant(graph, options.on, options.dtype),
+                 constant(graph, options.off, options.dtype), options.axis);
 }
 
 }  // namespace rondo

@@ -35,10 +35,11 @@ Status infer_concat(InferContext& c) {
     shape.set(axis, kAny);
     auto both = merge(all, shape);
     if (!both.ok())
-      return error(Code::kInvalidArgument,
-                   "input {} has shape {}, which differs from the shapes before "
-                   "it, {}, in more than axis {}",
-                   i, c.shape(i).to_string(), all.to_string(), axis);
+      return error(
+          Code::kInvalidArgument,
+          "input {} has shape {}, which differs from the shapes before "
+          "it, {}, in more than axis {}",
+          i, c.shape(i).to_string(), all.to_string(), axis);
     all = *both;
   }
   if (all.has_rank()) all.set(axis, sum);
@@ -163,8 +164,8 @@ Status infer_stack(InferContext& c) {
     c.output(c.dtype(0), {});
     return {};
   }
-  RONDO_ASSIGN_OR_RETURN(
-      const int axis, resolve_axis(c.attr<int64_t>("axis"), all.rank() + 1));
+  RONDO_ASSIGN_OR_RETURN(const int axis,
+                         resolve_axis(c.attr<int64_t>("axis"), all.rank() + 1));
   Ints extents = extents_of(all);
   extents.insert(extents.begin() + axis, c.inputs());
   c.output(c.dtype(0), PartialShape(std::move(extents)));
@@ -172,9 +173,8 @@ Status infer_stack(InferContext& c) {
 }
 
 std::vector<Gradient> stack_gradient(Node& node, std::span<const Value> grads) {
-  const auto parts =
-      unstack(grads[0], node.attrs().get<int64_t>("axis"),
-              static_cast<int64_t>(node.inputs().size()));
+  const auto parts = unstack(grads[0], node.attrs().get<int64_t>("axis"),
+                             static_cast<int64_t>(node.inputs().size()));
   return {parts.begin(), parts.end()};
 }
 
@@ -223,14 +223,14 @@ void register_joining_ops(OpRegistry& ops) {
            .attrs = {axis_attr(kAxis, true)},
            .infer = infer_concat,
            .gradient = concat_gradient});
-  ops.add({.name = "Split",
-           .doc = "x cut along an axis into parts of the same extent.",
-           .inputs = {{"x"}},
-           .outputs = {"parts"},
-           .attrs = {{"num", int64_t{1}, true, "how many parts"},
-                     axis_attr(kAxis)},
-           .infer = infer_split,
-           .gradient = split_gradient});
+  ops.add(
+      {.name = "Split",
+       .doc = "x cut along an axis into parts of the same extent.",
+       .inputs = {{"x"}},
+       .outputs = {"parts"},
+       .attrs = {{"num", int64_t{1}, true, "how many parts"}, axis_attr(kAxis)},
+       .infer = infer_split,
+       .gradient = split_gradient});
   ops.add({.name = "SplitV",
            .doc = "x cut along an axis into parts of given extents.",
            .inputs = {{"x"}},
@@ -242,8 +242,9 @@ void register_joining_ops(OpRegistry& ops) {
            .infer = infer_split_v,
            .gradient = split_gradient});
   ops.add({.name = "SplitLike",
-           .doc = "x cut along an axis into parts of the extents that the given "
-                  "shapes have there: the gradient of Concat.",
+           .doc =
+               "x cut along an axis into parts of the extents that the given "
+               "shapes have there: the gradient of Concat.",
            .inputs = {{"x", TypeSet::kAnyType, false, 0},
                       {"shapes", TypeSet::kIndex, true, 0}},
            .outputs = {"parts"},
@@ -252,8 +253,9 @@ void register_joining_ops(OpRegistry& ops) {
            .gradient = split_gradient,
            .cost = moved_cost});
   ops.add({.name = "Stack",
-           .doc = "Tensors of one shape as the slices of a tensor with one axis "
-                  "more.",
+           .doc =
+               "Tensors of one shape as the slices of a tensor with one axis "
+               "more.",
            .inputs = {{"values", TypeSet::kAnyType, true}},
            .outputs = {"stacked"},
            .attrs = {axis_attr("where the new axis is in the result; negative "

@@ -24,13 +24,13 @@ Status infer_range(InferContext& c) {
   if (delta && delta->at(0) == 0)
     return error(Code::kInvalidArgument, "delta is 0");
   if (start && limit && delta) {
-    const auto length = static_cast<double>(limit->at(0)) -
-                        static_cast<double>(start->at(0));
+    const auto length =
+        static_cast<double>(limit->at(0)) - static_cast<double>(start->at(0));
     const auto step = static_cast<double>(delta->at(0));
     // Where doubles are not exact the run will tell.
     if (std::abs(length) < 1e15)
-      count = std::max<int64_t>(
-          0, static_cast<int64_t>(std::ceil(length / step)));
+      count =
+          std::max<int64_t>(0, static_cast<int64_t>(std::ceil(length / step)));
   }
   c.output(c.dtype(0), {count});
   return {};
@@ -42,8 +42,9 @@ Status infer_top_k(InferContext& c) {
   PartialShape y = c.shape(0);
   if (y.has_rank()) {
     if (y.rank() == 0)
-      return error(Code::kInvalidArgument, "x is a scalar, expected a rank of 1 "
-                                           "or more");
+      return error(Code::kInvalidArgument,
+                   "x is a scalar, expected a rank of 1 "
+                   "or more");
     const int64_t extent = y[y.rank() - 1];
     if (extent != kAny && k > extent)
       return error(Code::kInvalidArgument,
@@ -89,10 +90,9 @@ Status infer_cumsum(InferContext& c) {
 
 std::vector<Gradient> cumsum_gradient(Node& node,
                                       std::span<const Value> grads) {
-  return {cumsum(grads[0],
-                 {.axis = node.attrs().get<int64_t>("axis"),
-                  .exclusive = node.attrs().get<bool>("exclusive"),
-                  .reverse = !node.attrs().get<bool>("reverse")})};
+  return {cumsum(grads[0], {.axis = node.attrs().get<int64_t>("axis"),
+                            .exclusive = node.attrs().get<bool>("exclusive"),
+                            .reverse = !node.attrs().get<bool>("reverse")})};
 }
 
 Status infer_unique(InferContext& c) {
@@ -169,9 +169,10 @@ void register_searching_ops(OpRegistry& ops) {
                       "the largest first; otherwise in the order of x"}},
            .infer = infer_top_k,
            .gradient = top_k_gradient});
-  add_arg(ops, "ArgMax",
-          "Where along an axis the largest element is (i64), the first of equal "
-          "ones. NaN counts as the largest.");
+  add_arg(
+      ops, "ArgMax",
+      "Where along an axis the largest element is (i64), the first of equal "
+      "ones. NaN counts as the largest.");
   add_arg(ops, "ArgMin",
           "Where along an axis the smallest element is (i64), the first of "
           "equal ones. NaN counts as the smallest.");
@@ -207,16 +208,17 @@ void register_searching_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer_permutation,
            .constant = true});
-  ops.add({.name = "SequenceMask",
-           .doc = "For every length a row whose elements before it are true (1) "
-                  "and the others false (0).",
-           .inputs = {{"lengths", TypeSet::kIndex}},
-           .outputs = {"mask"},
-           .attrs = {{"maxlen", int64_t{-1}, false,
-                      "the extent of the rows; -1: the largest length"},
-                     {"dtype", DType::kBool, false, "the type of the elements"}},
-           .infer = infer_sequence_mask,
-           .constant = true});
+  ops.add(
+      {.name = "SequenceMask",
+       .doc = "For every length a row whose elements before it are true (1) "
+              "and the others false (0).",
+       .inputs = {{"lengths", TypeSet::kIndex}},
+       .outputs = {"mask"},
+       .attrs = {{"maxlen", int64_t{-1}, false,
+                  "the extent of the rows; -1: the largest length"},
+                 {"dtype", DType::kBool, false, "the type of the elements"}},
+       .infer = infer_sequence_mask,
+       .constant = true});
 }
 
 Value range(Value start, Value limit, Value delta) {
@@ -256,7 +258,8 @@ UniqueValues unique(Value x) {
 Value where(Value condition) { return make("Where", {condition}); }
 Value invert_permutation(Value x) { return make("InvertPermutation", {x}); }
 Value sequence_mask(Value lengths, int64_t maxlen, DType dtype) {
-  return make("SequenceMask", {lengths}, {{"maxlen", maxlen}, {"dtype", dtype}});
+  return make("SequenceMask", {lengths},
+              {{"maxlen", maxlen}, {"dtype", dtype}});
 }
 
 }  // namespace rondo

@@ -58,8 +58,8 @@ Status infer_expand_dims(InferContext& c) {
     c.output(c.dtype(0), {});
     return {};
   }
-  RONDO_ASSIGN_OR_RETURN(
-      const int axis, resolve_axis(c.attr<int64_t>("axis"), x.rank() + 1));
+  RONDO_ASSIGN_OR_RETURN(const int axis,
+                         resolve_axis(c.attr<int64_t>("axis"), x.rank() + 1));
   Ints extents = extents_of(x);
   extents.insert(extents.begin() + axis, 1);
   c.output(c.dtype(0), PartialShape(std::move(extents)));
@@ -103,9 +103,8 @@ Result<int> rank_of_both(InferContext& c, std::string_view name) {
   const int64_t length = other.has_rank() ? other[0] : kAny;
   if (!x.has_rank()) return static_cast<int>(length);
   if (length != kAny && length != x.rank())
-    return error(Code::kInvalidArgument,
-                 "x has rank {}, but {} is for {} axes", x.rank(), name,
-                 length);
+    return error(Code::kInvalidArgument, "x has rank {}, but {} is for {} axes",
+                 x.rank(), name, length);
   return x.rank();
 }
 
@@ -132,8 +131,7 @@ Status infer_tile(InferContext& c) {
 
 std::vector<Gradient> tile_gradient(Node& node, std::span<const Value> grads) {
   const Value x = node.input(0);
-  const Value back =
-      make("TileGrad", {grads[0], node.input(1), shape_of(x)});
+  const Value back = make("TileGrad", {grads[0], node.input(1), shape_of(x)});
   return {back, {}};
 }
 
@@ -300,15 +298,15 @@ void register_shaping_ops(OpRegistry& ops) {
            .infer = infer_expand_dims,
            .gradient = reshape_back,
            .cost = no_cost});
-  ops.add({.name = "Squeeze",
-           .doc = "x without axes of extent 1.",
-           .inputs = {kX},
-           .outputs = {"y"},
-           .attrs = {{"axes", Ints(), false,
-                      "which ones; empty: all of extent 1"}},
-           .infer = infer_squeeze,
-           .gradient = reshape_back,
-           .cost = no_cost});
+  ops.add(
+      {.name = "Squeeze",
+       .doc = "x without axes of extent 1.",
+       .inputs = {kX},
+       .outputs = {"y"},
+       .attrs = {{"axes", Ints(), false, "which ones; empty: all of extent 1"}},
+       .infer = infer_squeeze,
+       .gradient = reshape_back,
+       .cost = no_cost});
   ops.add({.name = "Tile",
            .doc = "x repeated along every axis: `multiples` says how often, a "
                   "number per axis.",
@@ -317,16 +315,18 @@ void register_shaping_ops(OpRegistry& ops) {
            .infer = infer_tile,
            .gradient = tile_gradient});
   ops.add({.name = "TileGrad",
-           .doc = "The sum of the copies that Tile made of a tensor of `shape`: "
-                  "its gradient.",
+           .doc =
+               "The sum of the copies that Tile made of a tensor of `shape`: "
+               "its gradient.",
            .inputs = {{"grad", TypeSet::kNumber, false, 0}, kMultiples, kShape},
            .outputs = {"y"},
            .infer = infer_tile_grad,
            .gradient = tile_grad_gradient});
   ops.add({.name = "Pad",
-           .doc = "x with elements put before and after it along every axis. "
-                  "`paddings` has shape [rank, 2]: how many before and how many "
-                  "after.",
+           .doc =
+               "x with elements put before and after it along every axis. "
+               "`paddings` has shape [rank, 2]: how many before and how many "
+               "after.",
            .inputs = {kX, kPaddings},
            .outputs = {"y"},
            .attrs = {mode_attr(),
@@ -352,9 +352,10 @@ void register_shaping_ops(OpRegistry& ops) {
            .infer = infer_reverse,
            .gradient = reverse_gradient});
   ops.add({.name = "BroadcastTo",
-           .doc = "x repeated to `shape` as element-wise operations do: extents "
-                  "are counted from the last, and those of extent 1 or missing "
-                  "repeat.",
+           .doc =
+               "x repeated to `shape` as element-wise operations do: extents "
+               "are counted from the last, and those of extent 1 or missing "
+               "repeat.",
            .inputs = {kX, kShape},
            .outputs = {"y"},
            .infer = infer_broadcast_to,

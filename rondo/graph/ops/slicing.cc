@@ -55,7 +55,8 @@ Status infer_slice(InferContext& c) {
       return error(Code::kInvalidArgument,
                    "a slice from {} to {} is out of range for axis {} of "
                    "extent {}",
-                   first, end, i, extent == kAny ? "?" : std::to_string(extent));
+                   first, end, i,
+                   extent == kAny ? "?" : std::to_string(extent));
     if (count == -1 && extent != kAny) y.set(i, extent - first);
   }
   c.output(c.dtype(0), y);
@@ -63,8 +64,7 @@ Status infer_slice(InferContext& c) {
 }
 
 std::vector<Gradient> slice_gradient(Node& node, std::span<const Value> grads) {
-  return {make("SliceGrad",
-               {grads[0], node.input(1), shape_of(node.input(0))}),
+  return {make("SliceGrad", {grads[0], node.input(1), shape_of(node.input(0))}),
           {},
           {}};
 }
@@ -100,10 +100,9 @@ Status infer_strided_slice(InferContext& c) {
     c.output(c.dtype(0), {});
     return {};
   }
-  RONDO_ASSIGN_OR_RETURN(
-      StridedRange range,
-      strided_range(c.shape(0).extents(), *begin, *end, *strides,
-                    SliceMasks::of(c.attrs())));
+  RONDO_ASSIGN_OR_RETURN(StridedRange range,
+                         strided_range(c.shape(0).extents(), *begin, *end,
+                                       *strides, SliceMasks::of(c.attrs())));
   c.output(c.dtype(0), PartialShape(std::move(range.extents)));
   return {};
 }
@@ -186,8 +185,9 @@ void register_slicing_ops(OpRegistry& ops) {
            .gradient = strided_slice_gradient,
            .cost = moved_cost});
   ops.add({.name = "StridedSliceGrad",
-           .doc = "Zeros of `shape` but for `grad` where StridedSlice takes its "
-                  "elements from: its gradient.",
+           .doc =
+               "Zeros of `shape` but for `grad` where StridedSlice takes its "
+               "elements from: its gradient.",
            .inputs = {kGrad, index_input("begin"), index_input("end"),
                       index_input("strides"), index_input("shape")},
            .outputs = {"y"},
@@ -214,8 +214,9 @@ Value strided_slice(Value x, const Ints& begin, const Ints& end, Ints strides,
                     const SliceMasks& masks) {
   if (strides.empty()) strides.assign(begin.size(), 1);
   Graph& graph = x.graph();
-  return strided_slice(x, constant_ints(graph, begin), constant_ints(graph, end),
-                       constant_ints(graph, strides), masks);
+  return strided_slice(x, constant_ints(graph, begin),
+                       constant_ints(graph, end), constant_ints(graph, strides),
+                       masks);
 }
 
 Value element(Value x, int64_t i) {

@@ -39,9 +39,8 @@ StridedRange::Axis range(int64_t begin, bool from_edge, int64_t end,
   const int64_t last = place(end, to_edge, stride > 0 ? high : low);
   const int64_t length = stride > 0 ? last - first : first - last;
   // Strides beyond the extent are all the same.
-  const int64_t step =
-      std::clamp(stride, -std::max<int64_t>(extent, 1),
-                 std::max<int64_t>(extent, 1));
+  const int64_t step = std::clamp(stride, -std::max<int64_t>(extent, 1),
+                                  std::max<int64_t>(extent, 1));
   const int64_t size = std::abs(step);
   return {first, step, length <= 0 ? 0 : (length + size - 1) / size};
 }

@@ -1,0 +1,221 @@
+#include "rondo/kernels/cpu/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "rondo/kernels/cpu/parallel.h"
+
+namespace rondo {
+namespace {
+
+// Bytes below which a second thread costs more than it brings.
+constexpr int64_t kPiece = 1 << 16;
+
+using Axes = std::vector<CopyAxis>;  // here with strides in bytes
+
+// Drops axes of extent 1, and makes one of two where both sides step from the
+// end of the inner one to the next of the outer one.
+Axes merged(const Axes& axes) {
+  Axes few;
+  for (const CopyAxis& axis : axes) {
+    if (axis.extent == 1) continue;
+    if (!few.empty() && few.back().from == axis.extent * axis.from &&
+        few.back().to == axis.extent * axis.to)
+      few.back() = {few.back().extent * axis.extent, axis.from, axis.to};
+    else
+      few.push_back(axis);
+  }
+  return few;
+}
+
+int64_t count_of(const Axes& axes) {
+  int64_t count = 1;
+  for (const CopyAxis& axis : axes) count *= axis.extent;
+  return count;
+}
+
+// The offsets of one index of some axes after the other.
+class Walk {
+ public:
+  Walk(const Axes& axes, int64_t at) : axes_(axes), index_(axes.size()) {
+    for (size_t i = axes.size(); i-- > 0;) {
+      index_[i] = at % axes[i].extent;
+      at /= axes[i].extent;
+      from_ += index_[i] * axes[i].from;
+      to_ += index_[i] * axes[i].to;
+    }
+  }
+  int64_t from() const { return from_; }
+  int64_t to() const { return to_; }
+  void next() {
+    for (size_t i = axes_.size(); i-- > 0;) {
+      const CopyAxis& axis = axes_[i];
+      from_ += axis.from;
+      to_ += axis.to;
+      if (++index_[i] < axis.extent) return;
+      index_[i] = 0;
+      from_ -= axis.extent * axis.from;
+      to_ -= axis.extent * axis.to;
+    }
+  }
+
+ private:
+  const Axes& axes_;
+  std::vector<int64_t> index_;
+  int64_t from_ = 0;
+  int64_t to_ = 0;
+};
+
+// Rows that are contiguous on both sides, divided among threads by bytes, so
+// that one long row is divided too.
+void copy_rows(const char* from, char* to, const Axes& outer,
+               int64_t row_bytes) {
+  parallel_for(count_of(outer) * row_bytes, kPiece,
+               [&](int64_t begin, int64_t end) {
+                 Walk walk(outer, begin / row_bytes);
+                 int64_t skip = begin % row_bytes;
+                 for (int64_t at = begin; at < end; walk.next()) {
+                   const int64_t n = std::min(row_bytes - skip, end - at);
+                   std::memcpy(to + walk.to() + skip, from + walk.from() + skip,
+                               static_cast<size_t>(n));
+                   at += n;
+                   skip = 0;
+                 }
+               });
+}
+
+template <size_t kSize>
+void copy_line(const char* from, char* to, const CopyAxis& line) {
+  const auto size = static_cast<int64_t>(kSize);
+  if (line.to == size && line.from == 0) {
+    char element[kSize];
+    std::memcpy(element, from, kSize);
+    for (int64_t i = 0; i < line.extent; ++i)
+      std::memcpy(to + i * size, element, kSize);
+  } else if (line.to == size) {
+    for (int64_t i = 0; i < line.extent; ++i)
+      std::memcpy(to + i * size, from + i * line.from, kSize);
+  } else {
+    for (int64_t i = 0; i < line.extent; ++i)
+      std::memcpy(to + i * line.to, from + i * line.from, kSize);
+  }
+}
+
+template <size_t kSize>
+void copy_lines(const char* from, char* to, Axes outer) {
+  const CopyAxis line = outer.back();
+  outer.pop_back();
+  const int64_t bytes = line.extent * static_cast<int64_t>(kSize);
+  parallel_for(count_of(outer), std::max<int64_t>(1, kPiece / bytes),
+               [&](int64_t begin, int64_t end) {
+                 Walk walk(outer, begin);
+                 for (int64_t i = begin; i < end; ++i, walk.next())
+                   copy_line<kSize>(from + walk.from(), to + walk.to(), line);
+               });
+}
+
+// One side is contiguous along `rows`, the other along `line`: in blocks that
+// the first cache holds, so that each cache line is fetched once.
+template <size_t kSize>
+void copy_transposed(const char* from, char* to, Axes axes, size_t rows_at) {
+  constexpr int64_t kBlock = kSize <= 4 ? 32 : 16;
+  const auto size = static_cast<int64_t>(kSize);
+  const CopyAxis line = axes.back();
+  const CopyAxis rows = axes[rows_at];
+  axes.pop_back();
+  const int64_t blocks = (rows.extent + kBlock - 1) / kBlock;
+  axes[rows_at] = {blocks, kBlock * rows.from, kBlock * rows.to};
+  // Innermost, so that neighbouring blocks share what was just read.
+  std::rotate(axes.begin() + static_cast<int64_t>(rows_at),
+              axes.begin() + static_cast<int64_t>(rows_at) + 1, axes.end());
+  const int64_t bytes = std::min(kBlock, rows.extent) * line.extent * size;
+  parallel_for(count_of(axes), std::max<int64_t>(1, kPiece / bytes),
+               [&](int64_t begin, int64_t end) {
+                 Walk walk(axes, begin);
+                 for (int64_t i = begin; i < end; ++i, walk.next()) {
+                   // The block's axis is the innermost now.
+                   const int64_t first = i % blocks * kBlock;
+                   const int64_t n = std::min(kBlock, rows.extent - first);
+                   const char* source = from + walk.from();
+                   char* target = to + walk.to();
+                   for (int64_t at = 0; at < line.extent; at += kBlock) {
+                     const int64_t m = std::min(kBlock, line.extent - at);
+                     for (int64_t r = 0; r < n; ++r)
+                       for (int64_t k = at; k < at + m; ++k)
+                         std::memcpy(target + r * rows.to + k * size,
+                                     source + r * size + k * line.from, kSize);
+                   }
+                 }
+               });
+}
+
+template <size_t kSize>
+void copy_elements(const char* from, char* to, Axes axes) {
+  const auto size = static_cast<int64_t>(kSize);
+  if (axes.empty()) {
+    std::memcpy(to, from, kSize);
+    return;
+  }
+  const CopyAxis& line = axes.back();
+  if (line.to == size && line.extent >= 4)
+    for (size_t i = 0; i + 1 < axes.size(); ++i)
+      if (axes[i].from == size && axes[i].extent >= 4) {
+        copy_transposed<kSize>(from, to, std::move(axes), i);
+        return;
+      }
+  copy_lines<kSize>(from, to, std::move(axes));
+}
+
+}  // namespace
+
+std::vector<int64_t> strides_of(const Shape& shape) {
+  std::vector<int64_t> strides(static_cast<size_t>(shape.rank()));
+  int64_t stride = 1;
+  for (int i = shape.rank(); i-- > 0;) {
+    strides[static_cast<size_t>(i)] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+void strided_copy(size_t size, const void* from, void* to,
+                  std::vector<CopyAxis> axes) {
+  auto width = static_cast<int64_t>(size);
+  for (CopyAxis& axis : axes) {
+    if (axis.extent == 0) return;
+    axis.from *= width;
+    axis.to *= width;
+  }
+  axes = merged(axes);
+  const auto* source = static_cast<const char*>(from);
+  auto* target = static_cast<char*>(to);
+  if (!axes.empty() && axes.back().from == width && axes.back().to == width) {
+    width *= axes.back().extent;
+    axes.pop_back();
+  }
+  // What is contiguous and as long as an element is moved as one.
+  switch (width) {
+    case 1: return copy_elements<1>(source, target, std::move(axes));
+    case 2: return copy_elements<2>(source, target, std::move(axes));
+    case 4: return copy_elements<4>(source, target, std::move(axes));
+    case 8: return copy_elements<8>(source, target, std::move(axes));
+    case 16: return copy_elements<16>(source, target, std::move(axes));
+    default: return copy_rows(source, target, axes, width);
+  }
+}
+
+void parallel_copy(const void* from, void* to, size_t bytes) {
+  if (bytes > 0)
+    copy_rows(static_cast<const char*>(from), static_cast<char*>(to), {},
+              static_cast<int64_t>(bytes));
+}
+
+void parallel_zero(void* to, size_t bytes) {
+  parallel_for(static_cast<int64_t>(bytes), kPiece,
+               [&](int64_t begin, int64_t end) {
+                 std::memset(static_cast<char*>(to) + begin, 0,
+                             static_cast<size_t>(end - begin));
+               });
+}
+
+}  // namespace rondo
