@@ -50,13 +50,16 @@ Status infer_slice(InferContext& c) {
                    count);
     if (count >= 0) y.set(i, count);
     if (first == kLater) continue;
-    const int64_t end = first + std::max<int64_t>(count, 0);
-    if (first < 0 || (extent != kAny && end > extent))
+    // Without sums, which may be too large.
+    const bool fits =
+        extent == kAny ||
+        (first <= extent && std::max<int64_t>(count, 0) <= extent - first);
+    if (first < 0 || !fits)
       return error(Code::kInvalidArgument,
-                   "a slice from {} to {} is out of range for axis {} of "
-                   "extent {}",
-                   first, end, i,
-                   extent == kAny ? "?" : std::to_string(extent));
+                   "begin[{}] is {} and size[{}] is {}, out of range for axis "
+                   "{} of extent {}",
+                   i, first, i, count == kLater ? "?" : std::to_string(count),
+                   i, extent == kAny ? "?" : std::to_string(extent));
     if (count == -1 && extent != kAny) y.set(i, extent - first);
   }
   c.output(c.dtype(0), y);
