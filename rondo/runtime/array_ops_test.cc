@@ -376,6 +376,38 @@ TEST(ArrayOps, LargeTensorsOnSeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(ArrayOps, Of16BitElements) {
+  Graph g;
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    Value x = cast(constant(g, floats({2, 3}, {3, 1, 2, 4, 6, 5})), dtype);
+    Value ones_x = ones_like(x);
+    Session session(g);
+    const auto floats_of = [&](Value y) {
+      EXPECT_EQ(y.dtype(), dtype);
+      const Tensor t = session.run(cast(y, DType::kF32)).value();
+      return std::vector<float>(t.span<float>().begin(), t.span<float>().end());
+    };
+    EXPECT_THAT(floats_of(transpose(x)), ElementsAre(3, 4, 1, 6, 2, 5));
+    EXPECT_THAT(floats_of(cumsum(x, {.axis = 1})),
+                ElementsAre(3, 4, 6, 4, 10, 15));
+    EXPECT_THAT(floats_of(top_k(x, 2).values), ElementsAre(3, 2, 6, 5));
+    EXPECT_THAT(floats_of(pad(x, {{0, 0}, {0, 1}}, {.value = 7})),
+                ElementsAre(3, 1, 2, 7, 4, 6, 5, 7));
+    EXPECT_THAT(floats_of(gather(x, constant_ints(g, {1}))),
+                ElementsAre(4, 6, 5));
+    // As a bf16, 256 + 1 is 256.
+    EXPECT_THAT(floats_of(dense_rows(tile(ones_x, {150, 1}),
+                                     constant_ints(g, Ints(300, 0)),
+                                     constant_ints(g, {1, 3}))),
+                ElementsAre(300, 300, 300));
+    EXPECT_THAT(session.run(argmax(x, 1)).value().span<int64_t>(),
+                ElementsAre(0, 1));
+    EXPECT_THAT(floats_of(range(constant(g, 1, dtype), constant(g, 3, dtype),
+                                constant(g, 0.5, dtype))),
+                ElementsAre(1, 1.5, 2, 2.5));
+  }
+}
+
 TEST(ArrayOps, RowsAddUpInTheSameOrderOnAnyNumberOfThreads) {
   Graph g;
   const Tensor rows_in = random_tensor({4000, 32});
