@@ -96,6 +96,33 @@ void move_inside(size_t size, const void* from, void* to, const Shape& x,
                static_cast<char*>(to) + (in ? skip : 0), std::move(axes));
 }
 
+// Everything of the padded tensor that is not x's own: for each axis what comes
+// before and after it, as wide as the axes behind it and as x before.
+void fill_around(Tensor& big, const Shape& x, const Ints& by,
+                 const void* element) {
+  const auto strides = strides_of(big.shape());
+  const auto size = static_cast<int64_t>(size_of(big.dtype()));
+  for (size_t i = 0; i < strides.size(); ++i)
+    for (const bool after : {false, true}) {
+      int64_t first = 0;
+      std::vector<CopyAxis> axes;
+      for (size_t j = 0; j < strides.size(); ++j) {
+        const int axis = static_cast<int>(j);
+        const int64_t begin = j < i             ? by[2 * j]
+                              : j == i && after ? by[2 * j] + x[axis]
+                                                : 0;
+        const int64_t extent = j < i    ? x[axis]
+                               : j == i ? by[2 * j + (after ? 1 : 0)]
+                                        : big.shape()[axis];
+        first += begin * strides[j];
+        axes.push_back({extent, 0, strides[j]});
+      }
+      strided_copy(static_cast<size_t>(size), element,
+                   static_cast<char*>(big.data()) + first * size,
+                   std::move(axes));
+    }
+}
+
 Status run_pad(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
   const std::string& mode = node.attrs().get<std::string>("mode");
@@ -106,7 +133,7 @@ Status run_pad(const Node& node, KernelContext& c) {
     Tensor& y = c.allocate(0, x.dtype(), shape);
     dispatch_any(x.dtype(), [&]<class T>() {
       const T value = element_of<T>(node.attrs().get<double>("value"));
-      array::fill(y, &value);
+      fill_around(y, x.shape(), by, &value);
     });
     move_inside(size_of(x.dtype()), x.data(), y.data(), x.shape(), shape, by,
                 true);

@@ -28,7 +28,7 @@ bool is_nan(T x) {
 // Whether a is further towards the extreme than b; NaN is the furthest.
 template <bool kMax, class T>
 bool beats(T a, T b) {
-  return (kMax ? a > b : a < b) || (is_nan(a) && !is_nan(b));
+  return !(kMax ? a <= b : a >= b) && !is_nan(b);
 }
 
 // Calls body(o, first, last) for ranges of inner places that together are all
@@ -50,16 +50,46 @@ void for_columns(const AxisView& view, const Body& body) {
 }
 
 template <bool kMax, class T>
+int64_t find_extreme(const T* row, int64_t extent) {
+  int64_t found = 0;
+  auto best = load(row[0]);
+  for (int64_t k = 1; k < extent; ++k) {
+    const auto element = load(row[k]);
+    if (!beats<kMax>(element, best)) continue;
+    best = element;
+    found = k;
+  }
+  return found;
+}
+
+template <bool kMax, class T>
 void find_extremes(const T* x, int64_t* y, const AxisView& view) {
+  if (view.inner == 1) {
+    parallel_for(view.outer, std::max<int64_t>(1, kGrain / view.extent),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o)
+                     y[o] =
+                         find_extreme<kMax>(x + o * view.extent, view.extent);
+                 });
+    return;
+  }
   for_columns(view, [&](int64_t o, int64_t first, int64_t last) {
-    const T* part = x + o * view.extent * view.inner;
-    int64_t* found = y + o * view.inner;
-    std::fill(found + first, found + last, 0);
-    for (int64_t k = 1; k < view.extent; ++k)
-      for (int64_t i = first; i < last; ++i)
-        if (beats<kMax>(load(part[k * view.inner + i]),
-                        load(part[found[i] * view.inner + i])))
-          found[i] = k;
+    const T* row = x + o * view.extent * view.inner + first;
+    int64_t* found = y + o * view.inner + first;
+    const int64_t n = last - first;
+    std::vector<Computed<T>> best(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) best[static_cast<size_t>(i)] = load(row[i]);
+    std::fill(found, found + n, 0);
+    for (int64_t k = 1; k < view.extent; ++k) {
+      row += view.inner;
+      for (int64_t i = 0; i < n; ++i) {
+        auto& here = best[static_cast<size_t>(i)];
+        const auto element = load(row[i]);
+        const bool better = beats<kMax>(element, here);
+        here = better ? element : here;
+        found[i] = better ? k : found[i];
+      }
+    }
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "rondo/kernels/cpu/parallel.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 // Bytes below which a second thread costs more than it brings.
 constexpr int64_t kPiece = 1 << 16;
+// The side of the blocks in which a transposing copy goes, in elements.
+constexpr int64_t kBlock = 64;
 
 using Axes = std::vector<CopyAxis>;  // here with strides in bytes
 
@@ -105,8 +109,16 @@ template <size_t kSize>
 void copy_lines(const char* from, char* to, Axes outer) {
   const CopyAxis line = outer.back();
   outer.pop_back();
-  const int64_t bytes = line.extent * static_cast<int64_t>(kSize);
-  parallel_for(count_of(outer), std::max<int64_t>(1, kPiece / bytes),
+  const auto size = static_cast<int64_t>(kSize);
+  if (outer.empty()) {
+    parallel_for(line.extent, kPiece / size, [&](int64_t begin, int64_t end) {
+      copy_line<kSize>(from + begin * line.from, to + begin * line.to,
+                       {end - begin, line.from, line.to});
+    });
+    return;
+  }
+  parallel_for(count_of(outer),
+               std::max<int64_t>(1, kPiece / (line.extent * size)),
                [&](int64_t begin, int64_t end) {
                  Walk walk(outer, begin);
                  for (int64_t i = begin; i < end; ++i, walk.next())
@@ -114,38 +126,115 @@ void copy_lines(const char* from, char* to, Axes outer) {
                });
 }
 
-// One side is contiguous along `rows`, the other along `line`: in blocks that
-// the first cache holds, so that each cache line is fetched once.
+// 16 bytes as elements of a type that has their size.
+template <size_t kSize>
+struct Lanes {
+  using Element = std::conditional_t<
+      kSize == 1, uint8_t,
+      std::conditional_t<kSize == 2, uint16_t,
+                         std::conditional_t<kSize == 4, uint32_t, uint64_t>>>;
+  typedef Element Vector __attribute__((vector_size(16)));
+  static constexpr size_t kCount = 16 / kSize;
+};
+
+// a[h], b[h], a[h + 1], b[h + 1], …, with h the first or the middle element.
+template <bool kHigh, class Vector, size_t... i>
+Vector zip(Vector a, Vector b, std::index_sequence<i...>) {
+  constexpr size_t kFirst = kHigh ? sizeof...(i) / 2 : 0;
+  return __builtin_shufflevector(a, b,
+                                 (kFirst + i / 2 + i % 2 * sizeof...(i))...);
+}
+
+// A square of kTile by kTile elements, by way of a buffer, so that each cache
+// line of either side is touched once: with strides that are powers of two they
+// would otherwise drive each other out of the cache.
+template <size_t kSize>
+inline constexpr int64_t kTile = kSize == 8 ? 8 : 16;
+
+template <size_t kSize>
+void transpose_tile(const char* from, int64_t from_stride, char* to,
+                    int64_t to_stride) {
+  using Vector = typename Lanes<kSize>::Vector;
+  constexpr size_t kLanes = Lanes<kSize>::kCount;
+  constexpr auto kEach = std::make_index_sequence<kLanes>();
+  constexpr auto kSide = static_cast<size_t>(kTile<kSize>);
+  Vector buffer[kSide][kSide / kLanes];
+  for (size_t k = 0; k < kSide; k += kLanes)
+    for (size_t r = 0; r < kSide; r += kLanes) {
+      // Zipping the first half of the lines with the second, as often as the
+      // number of lines can be halved, makes columns of them.
+      Vector lines[kLanes], zipped[kLanes];
+      for (size_t i = 0; i < kLanes; ++i)
+        std::memcpy(
+            &lines[i],
+            from + static_cast<int64_t>(k + i) * from_stride + r * kSize,
+            sizeof lines[i]);
+      for (size_t half = kLanes / 2; half > 0; half /= 2) {
+        for (size_t i = 0; i < kLanes / 2; ++i) {
+          zipped[2 * i] = zip<false>(lines[i], lines[i + kLanes / 2], kEach);
+          zipped[2 * i + 1] = zip<true>(lines[i], lines[i + kLanes / 2], kEach);
+        }
+        std::memcpy(lines, zipped, sizeof lines);
+      }
+      for (size_t i = 0; i < kLanes; ++i) buffer[r + i][k / kLanes] = lines[i];
+    }
+  for (size_t r = 0; r < kSide; ++r)
+    std::memcpy(to + static_cast<int64_t>(r) * to_stride, buffer[r],
+                sizeof buffer[r]);
+}
+
+// `rows` is contiguous in what is read, `line` in what is written.
+template <size_t kSize>
+void transpose_block(const char* from, char* to, const CopyAxis& rows,
+                     const CopyAxis& line) {
+  constexpr int64_t kSide = kTile<kSize>;
+  const auto size = static_cast<int64_t>(kSize);
+  for (int64_t r = 0; r < rows.extent; r += kSide)
+    for (int64_t k = 0; k < line.extent; k += kSide) {
+      const char* source = from + r * size + k * line.from;
+      char* target = to + r * rows.to + k * size;
+      const int64_t n = std::min(kSide, rows.extent - r);
+      const int64_t m = std::min(kSide, line.extent - k);
+      if constexpr (kSize <= 8)
+        if (n == kSide && m == kSide) {
+          transpose_tile<kSize>(source, line.from, target, rows.to);
+          continue;
+        }
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < m; ++j)
+          std::memcpy(target + i * rows.to + j * size,
+                      source + i * size + j * line.from, kSize);
+    }
+}
+
+// One side is contiguous along axis `rows_at`, the other along the last: in
+// blocks of both that touch no more pages than the processor remembers.
 template <size_t kSize>
 void copy_transposed(const char* from, char* to, Axes axes, size_t rows_at) {
-  constexpr int64_t kBlock = kSize <= 4 ? 32 : 16;
-  const auto size = static_cast<int64_t>(kSize);
   const CopyAxis line = axes.back();
   const CopyAxis rows = axes[rows_at];
   axes.pop_back();
-  const int64_t blocks = (rows.extent + kBlock - 1) / kBlock;
-  axes[rows_at] = {blocks, kBlock * rows.from, kBlock * rows.to};
-  // Innermost, so that neighbouring blocks share what was just read.
-  std::rotate(axes.begin() + static_cast<int64_t>(rows_at),
-              axes.begin() + static_cast<int64_t>(rows_at) + 1, axes.end());
-  const int64_t bytes = std::min(kBlock, rows.extent) * line.extent * size;
+  axes.erase(axes.begin() + static_cast<int64_t>(rows_at));
+  const auto blocks_of = [](const CopyAxis& axis) {
+    return (axis.extent + kBlock - 1) / kBlock;
+  };
+  axes.push_back({blocks_of(rows), kBlock * rows.from, kBlock * rows.to});
+  axes.push_back({blocks_of(line), kBlock * line.from, kBlock * line.to});
+  const auto part = [](const CopyAxis& axis, int64_t block) {
+    return CopyAxis{std::min(kBlock, axis.extent - block * kBlock), axis.from,
+                    axis.to};
+  };
+  const int64_t bytes = std::min(kBlock, rows.extent) *
+                        std::min(kBlock, line.extent) *
+                        static_cast<int64_t>(kSize);
   parallel_for(count_of(axes), std::max<int64_t>(1, kPiece / bytes),
                [&](int64_t begin, int64_t end) {
                  Walk walk(axes, begin);
-                 for (int64_t i = begin; i < end; ++i, walk.next()) {
-                   // The block's axis is the innermost now.
-                   const int64_t first = i % blocks * kBlock;
-                   const int64_t n = std::min(kBlock, rows.extent - first);
-                   const char* source = from + walk.from();
-                   char* target = to + walk.to();
-                   for (int64_t at = 0; at < line.extent; at += kBlock) {
-                     const int64_t m = std::min(kBlock, line.extent - at);
-                     for (int64_t r = 0; r < n; ++r)
-                       for (int64_t k = at; k < at + m; ++k)
-                         std::memcpy(target + r * rows.to + k * size,
-                                     source + r * size + k * line.from, kSize);
-                   }
-                 }
+                 for (int64_t i = begin; i < end; ++i, walk.next())
+                   transpose_block<kSize>(
+                       from + walk.from(), to + walk.to(),
+                       part(rows, i / blocks_of(line) % blocks_of(rows)),
+                       part(line, i % blocks_of(line)));
                });
 }
 
