@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from graph_ops import run_op
 
 import rondo
-from graph_ops import run_op
 
 DTYPES = [
     np.float64,
@@ -166,9 +166,13 @@ def test_slice(rng, dtype):
         x = some(rng, shape, dtype)
         for _ in range(4):
             begin = [int(rng.integers(0, n + 1)) for n in shape]
-            size = [int(rng.integers(-1, n - b + 1)) for b, n in zip(begin, shape)]
+            size = [
+                int(rng.integers(-1, n - b + 1))
+                for b, n in zip(begin, shape, strict=True)
+            ]
             where = tuple(
-                slice(b, None if s == -1 else b + s) for b, s in zip(begin, size)
+                slice(b, None if s == -1 else b + s)
+                for b, s in zip(begin, size, strict=True)
             )
             got = run_op("Slice", [x, ints(begin), ints(size)])[0]
             same(got, x[where])
