@@ -293,12 +293,6 @@ void strided_copy(size_t size, const void* from, void* to,
   }
 }
 
-void parallel_copy(const void* from, void* to, size_t bytes) {
-  if (bytes > 0)
-    copy_rows(static_cast<const char*>(from), static_cast<char*>(to), {},
-              static_cast<int64_t>(bytes));
-}
-
 void parallel_zero(void* to, size_t bytes) {
   parallel_for(static_cast<int64_t>(bytes), kPiece,
                [&](int64_t begin, int64_t end) {

@@ -28,8 +28,7 @@ std::vector<int64_t> strides_of(const Shape& shape);
 // may be written twice. On several threads when it is worth it.
 void strided_copy(size_t size, const void* from, void* to,
                   std::vector<CopyAxis> axes);
-// count * size bytes, on several threads when it is worth it.
-void parallel_copy(const void* from, void* to, size_t bytes);
+// Sets bytes to 0, on several threads when it is worth it.
 void parallel_zero(void* to, size_t bytes);
 
 }  // namespace rondo
