@@ -6,7 +6,6 @@
 #include <random>
 
 #include "rondo/graph/gradients.h"
-#include "rondo/graph/op_registry.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/runtime/gradient_check.h"
 #include "rondo/runtime/session.h"
@@ -118,7 +117,6 @@ TEST(ArrayGradients, Pad) {
 }
 
 TEST(ArrayGradients, BroadcastTo) {
-  if (!OpRegistry::process().find("SumTo")) GTEST_SKIP() << "there is no SumTo";
   check({{3, 1}}, [](auto& x) { return broadcast_to(x[0], {2, 3, 4}); });
   check({{}}, [](auto& x) { return broadcast_to(x[0], {2, 2}); });
 }
