@@ -1,8 +1,8 @@
 // Cutting, joining, moving and looking up elements.
 #pragma once
 
-#include "rondo/graph/graph.h"
-
-namespace rondo {
-
-}  // namespace rondo
+#include "rondo/graph/ops/gathering.h"
+#include "rondo/graph/ops/joining.h"
+#include "rondo/graph/ops/searching.h"
+#include "rondo/graph/ops/shaping.h"
+#include "rondo/graph/ops/slicing.h"
