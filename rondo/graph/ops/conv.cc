@@ -184,10 +184,15 @@ struct ConvDocs {
 template <bool kDepthwise>
 void add_ops(OpRegistry& ops, const ConvDocs& docs) {
   std::vector<AttrSpec> attrs = window_attrs(true);
-  if (!kDepthwise)
+  if (!kDepthwise) {
     attrs.push_back({"groups", int64_t{1}, false,
                      "how many groups the channels fall into; channels out of "
                      "a group see the channels in of that group only"});
+    attrs.push_back({"winograd", true, false,
+                     "whether a 3x3 filter may be applied by Winograd's "
+                     "minimal filtering: fewer multiplications, and rounding "
+                     "errors some ten times as large"});
+  }
   ops.add({.name = kForward[kDepthwise],
            .doc = docs.forward,
            .inputs = {{"x", TypeSet::kFloat}, {"filter", TypeSet::kFloat}},
@@ -221,7 +226,10 @@ void add_ops(OpRegistry& ops, const ConvDocs& docs) {
 Attrs attrs_of(const Conv2DOptions& options, bool depthwise) {
   Attrs attrs;
   set_window(attrs, options, true);
-  if (!depthwise) attrs.set("groups", options.groups);
+  if (!depthwise) {
+    attrs.set("groups", options.groups);
+    attrs.set("winograd", options.winograd);
+  }
   return attrs;
 }
 

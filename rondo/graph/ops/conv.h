@@ -11,6 +11,8 @@ struct Conv2DOptions : WindowOptions {
   // Channels in and out fall into so many groups that have nothing to do with
   // each other.
   int64_t groups = 1;
+  // Whether it may be faster at the cost of some precision.
+  bool winograd = true;
   std::string name = {};
 };
 

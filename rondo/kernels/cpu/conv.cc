@@ -29,11 +29,12 @@ using PreparedPtr = std::shared_ptr<const Prepared>;
 
 // f16, which oneDNN has no convolutions for, and bf16 where the machine has
 // none, are computed in f32.
-void make_plan(ConvDirection direction, DType dtype, Prepared& prepared) {
+void make_plan(ConvDirection direction, DType dtype, bool winograd,
+               Prepared& prepared) {
   if (dtype == DType::kBF16) {
     try {
       prepared.plan.emplace(direction, prepared.shape,
-                            dnnl::memory::data_type::bf16);
+                            dnnl::memory::data_type::bf16, winograd);
       prepared.plan_type = DType::kBF16;
       return;
     } catch (const dnnl::error& e) {
@@ -41,7 +42,7 @@ void make_plan(ConvDirection direction, DType dtype, Prepared& prepared) {
     }
   }
   prepared.plan.emplace(direction, prepared.shape,
-                        dnnl::memory::data_type::f32);
+                        dnnl::memory::data_type::f32, winograd);
 }
 
 template <class From, class To>
@@ -64,7 +65,10 @@ void convert(const Tensor& from, Tensor& to) {
 class Conv final : public Kernel {
  public:
   Conv(const Node& node, ConvDirection direction, bool depthwise)
-      : node_(node), direction_(direction), depthwise_(depthwise) {}
+      : node_(node),
+        direction_(direction),
+        depthwise_(depthwise),
+        winograd_(!depthwise && node.attrs().get<bool>("winograd")) {}
 
   Status run(KernelContext& c) override {
     const bool forward = direction_ == ConvDirection::kForward;
@@ -159,7 +163,7 @@ class Conv final : public Kernel {
     const bool empty =
         x.count() == 0 || filter.count() == 0 || made->shape.y().count() == 0;
     try {
-      if (!empty && dtype != DType::kF64) make_plan(direction_, dtype, *made);
+      if (!empty && dtype != DType::kF64) make_plan(direction_, dtype, winograd_, *made);
     } catch (const dnnl::error& e) {
       return error(Code::kInternal, "oneDNN: {}", e.what());
     }
@@ -175,6 +179,7 @@ class Conv final : public Kernel {
   const Node& node_;
   const ConvDirection direction_;
   const bool depthwise_;
+  const bool winograd_;
   std::mutex mutex_;
   std::list<PreparedPtr> prepared_;  // guarded by mutex_
 };

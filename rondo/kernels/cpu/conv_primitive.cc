@@ -31,13 +31,35 @@ memory::desc filter_desc(const ConvShape& s, memory::data_type type) {
           memory::dims{s.group_out(), 1, out, kw * in * out, in * out}};
 }
 
-// Channels that do not fill a vector, and few rows, are what oneDNN's vector
-// code for NHWC has no answer to.
+// Whether Winograd's F(4x4, 3x3), with 2.25 multiplications instead of 9 for
+// each element of the result, is faster though images must be brought into the
+// blocked format for it. What it computes is cut into tiles of 4x4, so that
+// small images waste much of it.
+bool suits_winograd(const ConvShape& s, memory::data_type type) {
+  const auto suits = [](const WindowAxis& a) {
+    return a.size == 3 && a.stride == 1 && a.dilation == 1 && a.before <= 1 &&
+           a.after <= 1 && a.out >= 10;
+  };
+  return type == memory::data_type::f32 && s.groups == 1 && suits(s.height) &&
+         suits(s.width) && s.in_channels % 16 == 0 &&
+         s.out_channels % 16 == 0 && s.in_channels >= 32 &&
+         s.out_channels >= 32;
+}
+
 ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
-                     memory::data_type type) {
+                     memory::data_type type, bool winograd) {
   const ConvFormats plain = ConvFormats::plain(shape, type);
   const ConvFormats any = {any_format(plain.x), any_format(plain.filter),
                            any_format(plain.y)};
+  if (winograd && suits_winograd(shape, type)) {
+    try {
+      return {direction, shape, any, dnnl::algorithm::convolution_winograd};
+    } catch (const dnnl::error& e) {
+      if (e.status != dnnl_unimplemented) throw;
+    }
+  }
+  // For NCHW there is little vector code; for NHWC there is, except for odd
+  // shapes.
   if (!shape.channels_last) return {direction, shape, any};
   ConvPrimitive in_place(direction, shape, {plain.x, any.filter, plain.y});
   if (!in_place.slow()) return in_place;
@@ -68,9 +90,9 @@ void ConvPrimitive::take(const PrimitiveDesc& pd) {
 }
 
 ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
-                             const ConvFormats& formats)
+                             const ConvFormats& formats,
+                             dnnl::algorithm algorithm)
     : direction_(direction) {
-  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
   const memory::dims strides = {s.height.stride, s.width.stride};
   // oneDNN counts the elements between those of the window.
   const memory::dims dilations = {s.height.dilation - 1, s.width.dilation - 1};
@@ -80,7 +102,7 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
   const dnnl::engine& engine = cpu_engine();
 
   const dnnl::convolution_forward::desc forward(
-      dnnl::prop_kind::forward_training, kDirect, formats.x, formats.filter,
+      dnnl::prop_kind::forward_training, algorithm, formats.x, formats.filter,
       formats.y, strides, dilations, before, after);
   const dnnl::convolution_forward::primitive_desc forward_pd(forward, attr,
                                                              engine);
@@ -94,7 +116,7 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
     }
     case ConvDirection::kBackwardInput: {
       const dnnl::convolution_backward_data::primitive_desc pd(
-          {kDirect, formats.x, formats.filter, formats.y, strides, dilations,
+          {algorithm, formats.x, formats.filter, formats.y, strides, dilations,
            before, after},
           attr, engine, forward_pd);
       formats_ = {pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc()};
@@ -104,7 +126,7 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
     }
     case ConvDirection::kBackwardFilter: {
       const dnnl::convolution_backward_weights::primitive_desc pd(
-          {kDirect, formats.x, formats.filter, formats.y, strides, dilations,
+          {algorithm, formats.x, formats.filter, formats.y, strides, dilations,
            before, after},
           attr, engine, forward_pd);
       formats_ = {pd.src_desc(), pd.diff_weights_desc(), pd.diff_dst_desc()};
@@ -134,8 +156,9 @@ void ConvPrimitive::execute(const dnnl::stream& stream, const memory& x,
 }
 
 ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
-                   memory::data_type type)
-    : direction_(direction), primitive_(choose(direction, shape, type)) {
+                   memory::data_type type, bool winograd)
+    : direction_(direction),
+      primitive_(choose(direction, shape, type, winograd)) {
   const ConvFormats outside = ConvFormats::plain(shape, type);
   const ConvFormats& inside = primitive_.formats();
   x_ = side(outside.x, inside.x, direction == ConvDirection::kBackwardInput);

@@ -31,7 +31,9 @@ dnnl::memory::desc any_format(const dnnl::memory::desc& desc);
 class ConvPrimitive {
  public:
   ConvPrimitive(ConvDirection direction, const ConvShape& shape,
-                const ConvFormats& formats);
+                const ConvFormats& formats,
+                dnnl::algorithm algorithm =
+                    dnnl::algorithm::convolution_direct);
 
   // The formats that execute() takes, with every choice made.
   const ConvFormats& formats() const { return formats_; }
@@ -61,8 +63,9 @@ class ConvPrimitive {
 // threads at once. Throws dnnl::error where oneDNN has nothing for the type.
 class ConvPlan {
  public:
+  // `winograd`: by Winograd's minimal filtering where that is faster.
   ConvPlan(ConvDirection direction, const ConvShape& shape,
-           dnnl::memory::data_type type);
+           dnnl::memory::data_type type, bool winograd);
 
   const ConvPrimitive& primitive() const { return primitive_; }
   // Bytes of memory that execute() needs for itself, aligned to kAlignment.
