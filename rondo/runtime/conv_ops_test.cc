@@ -238,6 +238,33 @@ TEST_P(ConvFormat, EveryTypeAgreesWithPlainLoops) {
   }
 }
 
+// The largest difference, as a part of the largest element.
+double distance(const Tensor& a, const Tensor& b) {
+  double largest = 0;
+  double worst = 0;
+  for (size_t k = 0; k < a.span<double>().size(); ++k) {
+    largest = std::max(largest, std::abs(b.span<double>()[k]));
+    worst =
+        std::max(worst, std::abs(a.span<double>()[k] - b.span<double>()[k]));
+  }
+  return worst / largest;
+}
+
+TEST_P(ConvFormat, WinogradIsNearlyAsPrecise) {
+  for (const char* padding : {"SAME", "VALID"}) {
+    Case c = in_format(
+        {"3x3", {2, 15, 13, 64}, {3, 3, 64, 48}, options_of({1, 1}, padding)});
+    const auto expected = all_of(c, DType::kF64);
+    const auto fast = all_of(c, DType::kF32);
+    c.options.winograd = false;
+    const auto direct = all_of(c, DType::kF32);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_LT(distance(fast[i], expected[i]), 5e-6) << padding << i;
+      EXPECT_LT(distance(direct[i], expected[i]), 5e-7) << padding << i;
+    }
+  }
+}
+
 TEST(Conv, ByHand) {
   Graph g;
   Value x = constant(g, ascending({1, 3, 3, 1}));

@@ -41,8 +41,8 @@ void make_plan(ConvDirection direction, DType dtype, bool winograd,
       if (e.status != dnnl_unimplemented) throw;
     }
   }
-  prepared.plan.emplace(direction, prepared.shape,
-                        dnnl::memory::data_type::f32, winograd);
+  prepared.plan.emplace(direction, prepared.shape, dnnl::memory::data_type::f32,
+                        winograd);
 }
 
 template <class From, class To>
@@ -163,7 +163,8 @@ class Conv final : public Kernel {
     const bool empty =
         x.count() == 0 || filter.count() == 0 || made->shape.y().count() == 0;
     try {
-      if (!empty && dtype != DType::kF64) make_plan(direction_, dtype, winograd_, *made);
+      if (!empty && dtype != DType::kF64)
+        make_plan(direction_, dtype, winograd_, *made);
     } catch (const dnnl::error& e) {
       return error(Code::kInternal, "oneDNN: {}", e.what());
     }

@@ -30,10 +30,10 @@ dnnl::memory::desc any_format(const dnnl::memory::desc& desc);
 // scratchpad of its own. Throws dnnl::error where oneDNN has none.
 class ConvPrimitive {
  public:
-  ConvPrimitive(ConvDirection direction, const ConvShape& shape,
-                const ConvFormats& formats,
-                dnnl::algorithm algorithm =
-                    dnnl::algorithm::convolution_direct);
+  ConvPrimitive(
+      ConvDirection direction, const ConvShape& shape,
+      const ConvFormats& formats,
+      dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct);
 
   // The formats that execute() takes, with every choice made.
   const ConvFormats& formats() const { return formats_; }
