@@ -163,12 +163,14 @@ Tensor to_double(const Tensor& t) {
 }
 
 // y and both gradients in `dtype`, from the same numbers.
-std::vector<Tensor> all_of(const Case& c, DType dtype) {
+std::vector<Tensor> all_of(const Case& c, DType dtype,
+                           bool any_numbers = false) {
   Graph g;
   Value x = placeholder(g, {.shape = c.x});
   Value filter = placeholder(g, {.shape = c.filter});
-  // Numbers that every type has.
-  const auto coarse = [](Tensor t) {
+  // Unless any will do, numbers that every type has.
+  const auto coarse = [&](Tensor t) {
+    if (any_numbers) return t;
     for (float& v : t.span<float>()) v = std::round(v * 8) / 8;
     return t;
   };
@@ -254,13 +256,13 @@ TEST_P(ConvFormat, WinogradIsNearlyAsPrecise) {
   for (const char* padding : {"SAME", "VALID"}) {
     Case c = in_format(
         {"3x3", {2, 15, 13, 64}, {3, 3, 64, 48}, options_of({1, 1}, padding)});
-    const auto expected = all_of(c, DType::kF64);
-    const auto fast = all_of(c, DType::kF32);
+    const auto expected = all_of(c, DType::kF64, true);
+    const auto fast = all_of(c, DType::kF32, true);
     c.options.winograd = false;
-    const auto direct = all_of(c, DType::kF32);
+    const auto direct = all_of(c, DType::kF32, true);
     for (size_t i = 0; i < 3; ++i) {
       EXPECT_LT(distance(fast[i], expected[i]), 5e-6) << padding << i;
-      EXPECT_LT(distance(direct[i], expected[i]), 5e-7) << padding << i;
+      EXPECT_LT(distance(direct[i], expected[i]), 5e-6) << padding << i;
     }
   }
 }
@@ -426,13 +428,13 @@ TEST(Conv, SaysWhatDoesNotFitWhenItRuns) {
 
 TEST(Conv, RunsOfSeveralShapesAtOnce) {
   Graph g;
-  Value x = placeholder(g, {.shape = {kAny, 8, 8, 16}});
-  Value filter = constant(g, random_tensor<float>({3, 3, 16, 16}, 1));
+  Value x = placeholder(g, {.shape = {kAny, 12, 12, 32}});
+  Value filter = constant(g, random_tensor<float>({3, 3, 32, 32}, 1));
   Value y = conv2d(x, filter, options_of({1, 1}, "SAME"));
   Session session(g, {.intra_op_threads = 2});
   const auto run = [&](int64_t batch) {
     return session
-        .run(y, {{x, random_tensor<float>({batch, 8, 8, 16},
+        .run(y, {{x, random_tensor<float>({batch, 12, 12, 32},
                                           static_cast<int>(batch))}})
         .value();
   };

@@ -191,7 +191,7 @@ void add_ops(OpRegistry& ops, const ConvDocs& docs) {
     attrs.push_back({"winograd", true, false,
                      "whether a 3x3 filter may be applied by Winograd's "
                      "minimal filtering: fewer multiplications, and rounding "
-                     "errors some ten times as large"});
+                     "errors up to a few times as large"});
   }
   ops.add({.name = kForward[kDepthwise],
            .doc = docs.forward,

@@ -52,16 +52,27 @@ class Direct {
   // Each element of the window has its own part of the result, so threads share
   // those instead of the images.
   void backward_filter() {
-    const int64_t elements = s_.height.size * s_.width.size;
-    parallel_for(elements, 1, [this](int64_t begin, int64_t end) {
-      for (int64_t k = begin; k < end; ++k)
-        for (int64_t n = 0; n < s_.batch; ++n)
-          each_position(n, k / s_.width.size, k % s_.width.size,
-                        [this](const Spot& spot) { add_outer(spot); });
-    });
+    parallel_for(
+        elements(), grain(s_.batch), [this](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k)
+            for (int64_t n = 0; n < s_.batch; ++n)
+              each_position(n, k / s_.width.size, k % s_.width.size,
+                            [this](const Spot& spot) { add_outer(spot); });
+        });
   }
 
  private:
+  // Of the window.
+  int64_t elements() const { return s_.height.size * s_.width.size; }
+  // How many tasks, each of `spots` elements of the window at all positions,
+  // are worth a thread.
+  int64_t grain(int64_t spots) const {
+    constexpr int64_t kWork = 1 << 14;
+    const int64_t work =
+        spots * s_.height.out * s_.width.out * s_.in_channels * s_.group_out();
+    return kWork / std::max<int64_t>(1, work) + 1;
+  }
+
   void add_outer(const Spot& spot) {
     each_pair([&](int64_t i, int64_t o, int64_t w) {
       const double x = spot.x[i * in_.channel];
@@ -82,7 +93,7 @@ class Direct {
 
   template <class F>
   void each_image(F&& f) {
-    parallel_for(s_.batch, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(s_.batch, grain(elements()), [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n)
         for (int64_t kh = 0; kh < s_.height.size; ++kh)
           for (int64_t kw = 0; kw < s_.width.size; ++kw)

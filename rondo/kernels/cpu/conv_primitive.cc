@@ -35,10 +35,12 @@ memory::desc filter_desc(const ConvShape& s, memory::data_type type) {
 // each element of the result, is faster though images must be brought into the
 // blocked format for it. What it computes is cut into tiles of 4x4, so that
 // small images waste much of it.
-bool suits_winograd(const ConvShape& s, memory::data_type type) {
-  const auto suits = [](const WindowAxis& a) {
+bool suits_winograd(ConvDirection direction, const ConvShape& s,
+                    memory::data_type type) {
+  const int64_t least = direction == ConvDirection::kBackwardFilter ? 6 : 10;
+  const auto suits = [=](const WindowAxis& a) {
     return a.size == 3 && a.stride == 1 && a.dilation == 1 && a.before <= 1 &&
-           a.after <= 1 && a.out >= 10;
+           a.after <= 1 && a.out >= least;
   };
   return type == memory::data_type::f32 && s.groups == 1 && suits(s.height) &&
          suits(s.width) && s.in_channels % 16 == 0 &&
@@ -51,7 +53,7 @@ ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
   const ConvFormats plain = ConvFormats::plain(shape, type);
   const ConvFormats any = {any_format(plain.x), any_format(plain.filter),
                            any_format(plain.y)};
-  if (winograd && suits_winograd(shape, type)) {
+  if (winograd && suits_winograd(direction, shape, type)) {
     try {
       return {direction, shape, any, dnnl::algorithm::convolution_winograd};
     } catch (const dnnl::error& e) {

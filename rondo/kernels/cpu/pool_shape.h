@@ -53,9 +53,16 @@ struct PoolShape {
   template <class F>
   void each_task(F&& f) const {
     if (height.in * width.in == 0) return;
+    // Threads are worth it from so much work on.
+    constexpr int64_t kWork = 1 << 14;
+    const int64_t lanes = channels_last ? std::min(kLanes, channels) : 1;
+    const int64_t work =
+        lanes * (height.in * width.in +
+                 height.out * width.out * height.size * width.size);
+    const int64_t grain = kWork / std::max<int64_t>(1, work) + 1;
     if (channels_last) {
       const int64_t groups = (channels + kLanes - 1) / kLanes;
-      parallel_for(batch * groups, 1, [&](int64_t begin, int64_t end) {
+      parallel_for(batch * groups, grain, [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t channel = task % groups * kLanes;
           f.template operator()<false>(task / groups, channel,
@@ -64,7 +71,7 @@ struct PoolShape {
       });
       return;
     }
-    parallel_for(batch * channels, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(batch * channels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task)
         f.template operator()<true>(task / channels, task % channels,
                                     int64_t{1});
