@@ -1,6 +1,7 @@
 #include "rondo/kernels/cpu/pool.h"
 
 #include <cstring>
+#include <vector>
 
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/pool_shape.h"
@@ -94,17 +95,25 @@ void max_pool(const PoolShape& s, const T* x, T* y, Index* where) {
 // is padding or no place in a window at all.
 template <class Index, class F>
 void each_pick(const PoolShape& s, const Index* where, F&& f) {
+  struct Place {
+    int64_t row, column, offset;
+  };
+  std::vector<Place> places;
+  for (int64_t kh = 0; kh < s.height.size; ++kh)
+    for (int64_t kw = 0; kw < s.width.size; ++kw)
+      places.push_back({kh, kw, kh * s.in.row + kw * s.in.column});
   s.each_task([&]<bool kOne>(int64_t n, int64_t channel, int64_t lanes) {
     each_window(s, n, channel, [&](int64_t i, int64_t j, int64_t to) {
+      const PoolRange rows = inside(s.height, i);
+      const PoolRange columns = inside(s.width, j);
+      const int64_t from =
+          s.in.at(n, s.height.start(i), s.width.start(j), channel);
       for (int64_t c = 0; c < (kOne ? 1 : lanes); ++c) {
         const auto k = static_cast<uint32_t>(where[to + c]);
-        const auto width = static_cast<uint32_t>(s.width.size);
-        const int64_t row = s.height.at(i, k / width);
-        const int64_t column = s.width.at(j, k % width);
-        if (k / width >= s.height.size || row < 0 || row >= s.height.in ||
-            column < 0 || column >= s.width.in)
-          continue;
-        f(to + c, s.in.at(n, row, column, channel) + c);
+        if (k >= places.size()) continue;
+        const Place& place = places[k];
+        if (rows.has(place.row) && columns.has(place.column))
+          f(to + c, from + place.offset + c);
       }
     });
   });
@@ -130,22 +139,35 @@ void avg_pool(const PoolShape& s, const T* x, T* y) {
   });
 }
 
+// 1 / the number of elements of the window that count, for every position.
+template <class C>
+std::vector<C> shares(const WindowAxis& axis) {
+  std::vector<C> shares;
+  for (int64_t i = 0; i < axis.out; ++i)
+    shares.push_back(1 / static_cast<C>(inside(axis, i).size()));
+  return shares;
+}
+
 template <class T>
 void avg_pool_grad(const PoolShape& s, const T* grad, T* x) {
+  const auto row_shares = shares<Computed<T>>(s.height);
+  const auto column_shares = shares<Computed<T>>(s.width);
+  std::vector<PoolRange> column_ranges;
+  for (int64_t column = 0; column < s.width.in; ++column)
+    column_ranges.push_back(covering(s.width, column));
   s.each_task([&]<bool kOne>(int64_t n, int64_t channel, int64_t lanes) {
     Computed<T> sum[PoolShape::kLanes];
     for (int64_t row = 0; row < s.height.in; ++row) {
       const PoolRange is = covering(s.height, row);
       for (int64_t column = 0; column < s.width.in; ++column) {
-        const PoolRange js = covering(s.width, column);
+        const PoolRange js = column_ranges[static_cast<size_t>(column)];
         std::fill_n(sum, lanes, Computed<T>{0});
         for (int64_t i = is.begin; i < is.end; ++i)
-          for (int64_t j = js.begin; j < js.end; ++j) {
-            const int64_t count =
-                inside(s.height, i).size() * inside(s.width, j).size();
+          for (int64_t j = js.begin; j < js.end; ++j)
             add_step<T, kOne>(grad + s.out.at(n, i, j, channel), lanes,
-                              1 / static_cast<Computed<T>>(count), sum);
-          }
+                              row_shares[static_cast<size_t>(i)] *
+                                  column_shares[static_cast<size_t>(j)],
+                              sum);
         T* to = x + s.in.at(n, row, column, channel);
         for (int64_t c = 0; c < (kOne ? 1 : lanes); ++c)
           to[c] = store<T>(sum[c]);

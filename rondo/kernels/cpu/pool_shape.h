@@ -14,6 +14,7 @@ struct PoolRange {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t size() const { return end - begin; }
+  bool has(int64_t i) const { return i >= begin && i < end; }
 };
 
 // The elements of the window at position i that are not padding.
