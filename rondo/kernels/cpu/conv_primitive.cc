@@ -1,0 +1,225 @@
+#include "rondo/kernels/cpu/conv_primitive.h"
+
+namespace rondo {
+namespace {
+
+using dnnl::memory;
+using Tag = dnnl::memory::format_tag;
+
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+memory::desc image_desc(const ConvShape& s, int64_t channels, int64_t height,
+                        int64_t width, memory::data_type type) {
+  return {{s.batch, channels, height, width},
+          type,
+          s.channels_last ? Tag::nhwc : Tag::nchw};
+}
+
+// HWIO in oneDNN's order of dimensions, which is (groups,) O, I, H, W.
+memory::desc filter_desc(const ConvShape& s, memory::data_type type) {
+  const int64_t kh = s.height.size;
+  const int64_t kw = s.width.size;
+  const int64_t in = s.group_in();
+  const int64_t out = s.out_channels;
+  if (s.groups == 1) return {{out, in, kh, kw}, type, Tag::hwio};
+  return {{s.groups, s.group_out(), in, kh, kw},
+          type,
+          memory::dims{s.group_out(), 1, out, kw * in * out, in * out}};
+}
+
+// Whether Winograd's F(4x4, 3x3), with 2.25 multiplications instead of 9 for
+// each element of the result, is faster though images must be brought into the
+// blocked format for it. What it computes is cut into tiles of 4x4, so that
+// small images waste much of it.
+bool suits_winograd(ConvDirection direction, const ConvShape& s,
+                    memory::data_type type) {
+  const int64_t least = direction == ConvDirection::kBackwardFilter ? 6 : 10;
+  const auto suits = [=](const WindowAxis& a) {
+    return a.size == 3 && a.stride == 1 && a.dilation == 1 && a.before <= 1 &&
+           a.after <= 1 && a.out >= least;
+  };
+  return type == memory::data_type::f32 && s.groups == 1 && suits(s.height) &&
+         suits(s.width) && s.in_channels % 16 == 0 &&
+         s.out_channels % 16 == 0 && s.in_channels >= 32 &&
+         s.out_channels >= 32;
+}
+
+ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
+                     memory::data_type type, bool winograd) {
+  const ConvFormats plain = ConvFormats::plain(shape, type);
+  const ConvFormats any = {any_format(plain.x), any_format(plain.filter),
+                           any_format(plain.y)};
+  if (winograd && suits_winograd(direction, shape, type)) {
+    try {
+      return {direction, shape, any, dnnl::algorithm::convolution_winograd};
+    } catch (const dnnl::error& e) {
+      if (e.status != dnnl_unimplemented) throw;
+    }
+  }
+  // For NCHW there is little vector code; for NHWC there is, except for odd
+  // shapes.
+  if (!shape.channels_last) return {direction, shape, any};
+  ConvPrimitive in_place(direction, shape, {plain.x, any.filter, plain.y});
+  if (!in_place.slow()) return in_place;
+  return {direction, shape, any};
+}
+
+}  // namespace
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+ConvFormats ConvFormats::plain(const ConvShape& s, memory::data_type type) {
+  return {image_desc(s, s.in_channels, s.height.in, s.width.in, type),
+          filter_desc(s, type),
+          image_desc(s, s.out_channels, s.height.out, s.width.out, type)};
+}
+
+memory::desc any_format(const memory::desc& desc) {
+  return {desc.dims(), desc.data_type(), Tag::any};
+}
+
+template <class PrimitiveDesc>
+void ConvPrimitive::take(const PrimitiveDesc& pd) {
+  scratchpad_ = pd.scratchpad_desc();
+  implementation_ = pd.impl_info_str();
+}
+
+ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
+                             const ConvFormats& formats,
+                             dnnl::algorithm algorithm)
+    : direction_(direction) {
+  const memory::dims strides = {s.height.stride, s.width.stride};
+  // oneDNN counts the elements between those of the window.
+  const memory::dims dilations = {s.height.dilation - 1, s.width.dilation - 1};
+  const memory::dims before = {s.height.before, s.width.before};
+  const memory::dims after = {s.height.after, s.width.after};
+  const dnnl::primitive_attr attr = own_scratchpad();
+  const dnnl::engine& engine = cpu_engine();
+
+  const dnnl::convolution_forward::desc forward(
+      dnnl::prop_kind::forward_training, algorithm, formats.x, formats.filter,
+      formats.y, strides, dilations, before, after);
+  const dnnl::convolution_forward::primitive_desc forward_pd(forward, attr,
+                                                             engine);
+  switch (direction) {
+    case ConvDirection::kForward: {
+      formats_ = {forward_pd.src_desc(), forward_pd.weights_desc(),
+                  forward_pd.dst_desc()};
+      take(forward_pd);
+      primitive_ = dnnl::convolution_forward(forward_pd);
+      break;
+    }
+    case ConvDirection::kBackwardInput: {
+      const dnnl::convolution_backward_data::primitive_desc pd(
+          {algorithm, formats.x, formats.filter, formats.y, strides, dilations,
+           before, after},
+          attr, engine, forward_pd);
+      formats_ = {pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc()};
+      take(pd);
+      primitive_ = dnnl::convolution_backward_data(pd);
+      break;
+    }
+    case ConvDirection::kBackwardFilter: {
+      const dnnl::convolution_backward_weights::primitive_desc pd(
+          {algorithm, formats.x, formats.filter, formats.y, strides, dilations,
+           before, after},
+          attr, engine, forward_pd);
+      formats_ = {pd.src_desc(), pd.diff_weights_desc(), pd.diff_dst_desc()};
+      take(pd);
+      primitive_ = dnnl::convolution_backward_weights(pd);
+      break;
+    }
+  }
+}
+
+bool ConvPrimitive::slow() const {
+  return implementation_.find("ref") != std::string::npos ||
+         implementation_.find("gemm:") != std::string::npos;
+}
+
+void ConvPrimitive::execute(const dnnl::stream& stream, const memory& x,
+                            const memory& filter, const memory& y,
+                            const memory& scratchpad) const {
+  const bool to_x = direction_ == ConvDirection::kBackwardInput;
+  const bool to_filter = direction_ == ConvDirection::kBackwardFilter;
+  const bool to_y = direction_ == ConvDirection::kForward;
+  primitive_.execute(
+      stream, {{to_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
+               {to_filter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, filter},
+               {to_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y},
+               {DNNL_ARG_SCRATCHPAD, scratchpad}});
+}
+
+ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
+                   memory::data_type type, bool winograd)
+    : direction_(direction),
+      primitive_(choose(direction, shape, type, winograd)) {
+  const ConvFormats outside = ConvFormats::plain(shape, type);
+  const ConvFormats& inside = primitive_.formats();
+  x_ = side(outside.x, inside.x, direction == ConvDirection::kBackwardInput);
+  filter_ = side(outside.filter, inside.filter,
+                 direction == ConvDirection::kBackwardFilter);
+  y_ = side(outside.y, inside.y, direction == ConvDirection::kForward);
+  scratchpad_offset_ = reserve(primitive_.scratchpad());
+}
+
+int64_t ConvPlan::reserve(const memory::desc& desc) {
+  const int64_t at = workspace_bytes_;
+  const auto bytes = static_cast<int64_t>(desc.get_size());
+  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
+}
+
+ConvPlan::Side ConvPlan::side(const memory::desc& outside,
+                              const memory::desc& inside, bool out) {
+  Side side{.outside = outside, .inside = inside};
+  side.differs = outside != inside;
+  if (!side.differs) return side;
+  side.offset = reserve(inside);
+  const dnnl::engine& engine = cpu_engine();
+  side.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(
+      engine, out ? inside : outside, engine, out ? outside : inside));
+  return side;
+}
+
+void ConvPlan::execute(void* x, void* filter, void* y, void* workspace) const {
+  const dnnl::engine& engine = cpu_engine();
+  dnnl::stream stream(engine);
+  const auto place = [&](int64_t offset) {
+    return static_cast<char*>(workspace) + offset;
+  };
+  const auto outside = [&](const Side& s, void* data) {
+    return memory(s.outside, engine, data);
+  };
+  const auto inside = [&](const Side& s, void* data) {
+    return memory(s.inside, engine, s.differs ? place(s.offset) : data);
+  };
+  memory xs[] = {outside(x_, x), inside(x_, x)};
+  memory filters[] = {outside(filter_, filter), inside(filter_, filter)};
+  memory ys[] = {outside(y_, y), inside(y_, y)};
+  const auto bring_in = [&](const Side& s, ConvDirection out, memory* m) {
+    if (s.differs && direction_ != out) s.reorder.execute(stream, m[0], m[1]);
+  };
+  bring_in(x_, ConvDirection::kBackwardInput, xs);
+  bring_in(filter_, ConvDirection::kBackwardFilter, filters);
+  bring_in(y_, ConvDirection::kForward, ys);
+  primitive_.execute(
+      stream, xs[1], filters[1], ys[1],
+      memory(primitive_.scratchpad(), engine, place(scratchpad_offset_)));
+  const auto bring_out = [&](const Side& s, ConvDirection out, memory* m) {
+    if (s.differs && direction_ == out) s.reorder.execute(stream, m[1], m[0]);
+  };
+  bring_out(x_, ConvDirection::kBackwardInput, xs);
+  bring_out(filter_, ConvDirection::kBackwardFilter, filters);
+  bring_out(y_, ConvDirection::kForward, ys);
+  stream.wait();
+}
+
+}  // namespace rondo

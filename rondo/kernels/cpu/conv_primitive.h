@@ -1,0 +1,100 @@
+// ConvPrimitive: a convolution of oneDNN's for one shape.
+// ConvPlan: the same with what brings tensors into its formats and back.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
+
+#include "rondo/kernels/cpu/conv_shape.h"
+
+namespace rondo {
+
+// The one engine of this process's CPU; it has no state.
+const dnnl::engine& cpu_engine();
+
+// Where each tensor's elements are. `format_tag::any` in a descriptor lets
+// oneDNN choose.
+struct ConvFormats {
+  dnnl::memory::desc x;
+  dnnl::memory::desc filter;
+  dnnl::memory::desc y;
+
+  // The formats of the operation's own tensors: NHWC or NCHW, and HWIO.
+  static ConvFormats plain(const ConvShape& shape,
+                           dnnl::memory::data_type type);
+};
+dnnl::memory::desc any_format(const dnnl::memory::desc& desc);
+
+// Fixed once made; several threads may execute it at once, each with a
+// scratchpad of its own. Throws dnnl::error where oneDNN has none.
+class ConvPrimitive {
+ public:
+  ConvPrimitive(
+      ConvDirection direction, const ConvShape& shape,
+      const ConvFormats& formats,
+      dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct);
+
+  // The formats that execute() takes, with every choice made.
+  const ConvFormats& formats() const { return formats_; }
+  const dnnl::memory::desc& scratchpad() const { return scratchpad_; }
+  // What oneDNN calls it: "brgconv:avx512_core".
+  const std::string& implementation() const { return implementation_; }
+  // Whether it is one of the plain loops that serve where nothing else does.
+  bool slow() const;
+
+  // Writes the tensor that the direction is about from the other two.
+  void execute(const dnnl::stream& stream, const dnnl::memory& x,
+               const dnnl::memory& filter, const dnnl::memory& y,
+               const dnnl::memory& scratchpad) const;
+
+ private:
+  template <class PrimitiveDesc>
+  void take(const PrimitiveDesc& pd);
+
+  const ConvDirection direction_;
+  ConvFormats formats_;
+  dnnl::memory::desc scratchpad_;
+  std::string implementation_;
+  dnnl::primitive primitive_;
+};
+
+// Takes and gives tensors in the plain formats. Fixed once made; any number of
+// threads at once. Throws dnnl::error where oneDNN has nothing for the type.
+class ConvPlan {
+ public:
+  // `winograd`: by Winograd's minimal filtering where that is faster.
+  ConvPlan(ConvDirection direction, const ConvShape& shape,
+           dnnl::memory::data_type type, bool winograd);
+
+  const ConvPrimitive& primitive() const { return primitive_; }
+  // Bytes of memory that execute() needs for itself, aligned to kAlignment.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  static constexpr int64_t kAlignment = 64;
+
+  void execute(void* x, void* filter, void* y, void* workspace) const;
+
+ private:
+  // A tensor as it comes and as the primitive has it; `reorder` between them
+  // and a place in the workspace where the two differ.
+  struct Side {
+    dnnl::memory::desc outside;
+    dnnl::memory::desc inside;
+    dnnl::reorder reorder;
+    bool differs = false;
+    int64_t offset = 0;
+  };
+  Side side(const dnnl::memory::desc& outside, const dnnl::memory::desc& inside,
+            bool out);
+  int64_t reserve(const dnnl::memory::desc& desc);
+
+  const ConvDirection direction_;
+  ConvPrimitive primitive_;
+  int64_t workspace_bytes_ = 0;
+  Side x_;
+  Side filter_;
+  Side y_;
+  int64_t scratchpad_offset_ = 0;
+};
+
+}  // namespace rondo
