@@ -47,6 +47,7 @@ set(headers
   rondo/graph/graph.h
   rondo/graph/node.h
   rondo/graph/op.h
+  rondo/graph/optimizers.h
   rondo/graph/ops/array.h
   rondo/graph/ops/basic.h
   rondo/graph/ops/control.h

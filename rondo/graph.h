@@ -14,4 +14,5 @@
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/ops/update.h"
+#include "rondo/graph/optimizers.h"
 #include "rondo/runtime/session.h"
