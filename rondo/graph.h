@@ -1,8 +1,10 @@
 // What a C++ program includes to build graphs and run them.
 #pragma once
 
+#include "rondo/graph/dot.h"
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/graph.h"
+#include "rondo/graph/graph_io.h"
 #include "rondo/graph/ops/array.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"

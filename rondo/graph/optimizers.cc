@@ -73,6 +73,7 @@ Value Optimizer::get_slot(Value of, std::string_view what, double initial) {
   if (slot) return slot;
   Graph& graph = of.graph();
   const ControlScope none(graph, {}, true);
+  const NameScope outside(graph, "/");
   const DeviceScope beside(graph, of.node->device());
   const Value value =
       of.shape().known()
@@ -90,6 +91,7 @@ Value Optimizer::get_own(Graph& graph, std::string_view what, double initial) {
   Value& slot = slots_[std::string(what)];
   if (slot) return slot;
   const ControlScope none(graph, {}, true);
+  const NameScope outside(graph, "/");
   slot =
       variable(graph, constant(graph, initial, DType::kF32),
                {.name = fmt::format("{}/{}", name_, what), .trainable = false});
