@@ -24,7 +24,6 @@ target_link_libraries(rondo
   PUBLIC fmt::fmt
   PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
           PkgConfig::hwy Threads::Threads protobuf::libprotobuf-lite)
-target_link_options(rondo PRIVATE LINKER:--exclude-libs,libprotobuf-lite.a)
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
 endif()
