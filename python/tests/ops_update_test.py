@@ -83,7 +83,7 @@ class Model:
         self.names = [f"v{i}" for i in range(len(arrays))]
         self.session = _core.Session(self.graph)
         sets = []
-        for name, array in zip(self.names, arrays):
+        for name, array in zip(self.names, arrays, strict=True):
             value = self.constant(array)
             attrs = {
                 "variable": name,
@@ -133,7 +133,7 @@ def test_dense(op, slots, attrs, wanted, dtype, tolerance, shape):
         p, s = wanted(exact[0], gradient.astype(np.float64), exact[1:], rates)
         exact = [p, *s]
         np.testing.assert_allclose(got, p, rtol=tolerance, atol=tolerance)
-    for a, b in zip(model.read(), exact):
+    for a, b in zip(model.read(), exact, strict=True):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
@@ -158,9 +158,9 @@ def test_sparse(op, slots, attrs, wanted, index, count):
     p, s = wanted(
         exact[0][touched], summed[touched], [x[touched] for x in exact[1:]], rates
     )
-    for old, new in zip(exact, [p, *s]):
+    for old, new in zip(exact, [p, *s], strict=True):
         old[touched] = new
-    for got, want in zip(model.read(), exact):
+    for got, want in zip(model.read(), exact, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
 
 
