@@ -40,7 +40,8 @@ import numpy as np
 from rondo import _core
 graph = _core.load_graph(sys.argv[1])
 feeds = [(graph.value("x"), np.ones((2, 2), np.float32))]
-(y, large), _ = _core.Session(graph).run([graph.value("y"), graph.value("large")], feeds)
+fetches = [graph.value("y"), graph.value("large")]
+(y, large), _ = _core.Session(graph).run(fetches, feeds)
 print(y.tolist(), large.sum(dtype=np.float64))
 """
     done = subprocess.run(
