@@ -23,7 +23,7 @@ target_compile_features(rondo PUBLIC cxx_std_20)
 target_link_libraries(rondo
   PUBLIC fmt::fmt
   PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
-          PkgConfig::hwy Threads::Threads)
+          PkgConfig::hwy Threads::Threads protobuf::libprotobuf-lite)
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
 endif()
@@ -44,9 +44,12 @@ set(headers
   rondo/graph/attr.h
   rondo/graph/flow_context.h
   rondo/graph/gradients.h
+  rondo/graph/dot.h
   rondo/graph/graph.h
+  rondo/graph/graph_io.h
   rondo/graph/node.h
   rondo/graph/op.h
+  rondo/graph/optimizers.h
   rondo/graph/ops/array.h
   rondo/graph/ops/basic.h
   rondo/graph/ops/control.h

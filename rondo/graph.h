@@ -1,8 +1,10 @@
 // What a C++ program includes to build graphs and run them.
 #pragma once
 
+#include "rondo/graph/dot.h"
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/graph.h"
+#include "rondo/graph/graph_io.h"
 #include "rondo/graph/ops/array.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"
@@ -14,4 +16,5 @@
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/ops/update.h"
+#include "rondo/graph/optimizers.h"
 #include "rondo/runtime/session.h"

@@ -18,6 +18,7 @@ nb::object as_exception(const Status& status);
 void bind_arrays(nb::module_& m);
 void bind_dtypes(nb::module_& m);
 void bind_graph(nb::module_& m);
+void bind_graph_io(nb::module_& m);
 void bind_op_registry(nb::module_& m);
 void bind_session(nb::module_& m);
 void bind_stores(nb::module_& m);

@@ -7,9 +7,16 @@
 namespace rondo {
 namespace {
 
-const std::string& resource_of(const Node& node) {
+// The variables that a node reads or changes: the one it is about, and those
+// that an optimizer keeps for it.
+std::vector<std::string> resources_of(const Node& node) {
+  if (!node.attrs().has("variable")) return {};
   const auto& name = node.attrs().get<std::string>("variable");
-  return name.empty() ? node.name() : name;
+  std::vector<std::string> names = {name.empty() ? node.name() : name};
+  if (node.attrs().has("slots"))
+    for (const auto& slot : node.attrs().get<std::vector<std::string>>("slots"))
+      names.push_back(slot);
+  return names;
 }
 
 struct Uses {
@@ -26,12 +33,12 @@ void order_changes(Subgraph& part) {
   for (Node* node : order) {
     for (const Value& input : node->inputs())
       users[static_cast<size_t>(input.node->id())].push_back(node);
-    if (!node->attrs().has("variable")) continue;
-    Uses& uses = variables[resource_of(*node)];
-    (node->op().name == "Variable" || node->op().name == "IsInitialized"
-         ? uses.readers
-         : uses.changes)
-        .push_back(node);
+    const bool reads =
+        node->op().name == "Variable" || node->op().name == "IsInitialized";
+    for (const std::string& name : resources_of(*node)) {
+      Uses& uses = variables[name];
+      (reads ? uses.readers : uses.changes).push_back(node);
+    }
   }
   // Per change, what comes after it already.
   auto follows = [&](Node* change) {
@@ -49,6 +56,8 @@ void order_changes(Subgraph& part) {
     return later;
   };
   for (auto& [name, uses] : variables) {
+    // As most variables of optimizers are.
+    if (uses.readers.empty() && uses.changes.size() == 1) continue;
     for (Node* change : uses.changes) {
       const auto later = follows(change);
       auto put_before = [&](Node* node) {
