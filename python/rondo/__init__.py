@@ -45,7 +45,7 @@ from .framework.build import convert_to_tensor
 from .framework.dtypes import (
     as_dtype,
     bfloat16,
-    bool,
+    bool,  # noqa: F401
     double,
     float16,
     float32,
@@ -131,7 +131,7 @@ from .ops.array import (
     sequence_mask,
     shape,
     size,
-    slice,
+    slice,  # noqa: F401
     split,
     squeeze,
     stack,
@@ -152,7 +152,7 @@ from .ops.control import (
     while_loop,
 )
 from .ops.math import (
-    abs,
+    abs,  # noqa: F401
     add,
     add_n,
     argmax,
@@ -192,8 +192,8 @@ from .ops.math import (
     neg,
     negative,
     not_equal,
-    pow,
-    range,
+    pow,  # noqa: F401
+    range,  # noqa: F401
     reduce_all,
     reduce_any,
     reduce_logsumexp,
@@ -202,7 +202,7 @@ from .ops.math import (
     reduce_min,
     reduce_prod,
     reduce_sum,
-    round,
+    round,  # noqa: F401
     rsqrt,
     sigmoid,
     sign,

@@ -30,7 +30,9 @@ def compute_weighted_loss(
     if plain:
         weighted = losses
     else:
-        weights = _math.cast(convert_to_tensor(weights, graph=losses.graph), losses.dtype)
+        weights = _math.cast(
+            convert_to_tensor(weights, graph=losses.graph), losses.dtype
+        )
         weighted = losses * weights
     if reduction == Reduction.NONE:
         loss = weighted
@@ -85,8 +87,7 @@ def _pair(labels, predictions):
     labels = _math.cast(labels, predictions.dtype)
     if not labels.shape.is_compatible_with(predictions.shape):
         raise InvalidArgumentError(
-            f"the labels have shape {labels.shape}, the predictions "
-            f"{predictions.shape}"
+            f"the labels have shape {labels.shape}, the predictions {predictions.shape}"
         )
     return labels, predictions
 

@@ -52,7 +52,9 @@ class Optimizer:
                 updates.append(global_step.assign_add(_one_of(global_step)).op)
             return group(*updates, name="update")
 
-    def minimize(self, loss, global_step=None, var_list=None, name=None, grad_loss=None):
+    def minimize(
+        self, loss, global_step=None, var_list=None, name=None, grad_loss=None
+    ):
         """compute_gradients, then apply_gradients."""
         pairs = self.compute_gradients(loss, var_list, grad_loss)
         return self.apply_gradients(pairs, global_step, name)
@@ -73,10 +75,8 @@ class Optimizer:
         if key not in self._slots:
             graph = var.graph
             label = f"{var.op.name}/{self._name}/{name}"
-            with graph.name_scope(None):
-                value = _array.fill(
-                    var.shape, _build.to_array(initial, var.dtype)
-                )
+            with graph.name_scope(None), graph.control_dependencies(None):
+                value = _array.fill(var.shape, _build.to_array(initial, var.dtype))
                 self._slots[key] = Variable(value, trainable=False, name=label)
         return self._slots[key]
 
@@ -220,7 +220,7 @@ class AdamOptimizer(Optimizer):
     def _prepare(self, graph):
         if self._powers is not None:
             return
-        with graph.name_scope(None):
+        with graph.name_scope(None), graph.control_dependencies(None):
             self._powers = [
                 Variable(
                     _build.convert_to_tensor(float(beta)),
@@ -286,7 +286,8 @@ def get_or_create_global_step(graph=None):
     found = get_global_step(graph)
     if found is not None:
         return found
-    with graph.as_default(), graph.name_scope(None):
+    outside = graph.name_scope(None)
+    with graph.as_default(), outside, graph.control_dependencies(None):
         zero = _array.zeros([], "int64")
         collections = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
         return Variable(zero, False, collections, "global_step")

@@ -69,9 +69,7 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
             group, types = spec[min(i, len(spec) - 1)] if spec else (0, "any type")
-            x = convert_to_tensor(
-                x, dtype=hints.get(group), graph=graph, types=types
-            )
+            x = convert_to_tensor(x, dtype=hints.get(group), graph=graph, types=types)
             if group:
                 hints.setdefault(group, x.dtype)
         values.append(x._value)

@@ -201,7 +201,9 @@ class Tensor(Operators):
         return hash(self._value)
 
     def __repr__(self):
-        return f"<rondo.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return (
+            f"<rondo.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        )
 
 
 class IndexedSlices:

@@ -23,12 +23,13 @@ class Variable(Operators):
     ):
         if initial_value is None:
             raise InvalidArgumentError("Variable: it needs an initial value")
-        if callable(initial_value) and not isinstance(initial_value, Operators):
-            initial_value = initial_value()
         graph = build.graph_of([initial_value])
         name = name or "Variable"
+        # Initializers wait for nothing but what the initial value needs.
         graph._core.enter_control_scope([], True)
         try:
+            if callable(initial_value) and not isinstance(initial_value, Operators):
+                initial_value = initial_value()
             initial = build.convert_to_tensor(
                 initial_value, dtype, name + "/initial_value", graph=graph
             )
@@ -130,9 +131,7 @@ class Variable(Operators):
 
     def is_initialized(self, name=None):
         """Whether it has a value."""
-        made = build.make(
-            "IsInitialized", [], self._attrs(), name, graph=self.graph
-        )
+        made = build.make("IsInitialized", [], self._attrs(), name, graph=self.graph)
         return made.outputs[0]
 
     def eval(self, session=None):
@@ -184,7 +183,9 @@ def group(*inputs, name=None):
         flat.extend(x if isinstance(x, (list, tuple)) else [x])
     graph = build.graph_of(flat)
     nodes = [node_of(x) for x in flat]
-    return build.make("NoOp", [], name=name or "group", control_inputs=nodes, graph=graph)
+    return build.make(
+        "NoOp", [], name=name or "group", control_inputs=nodes, graph=graph
+    )
 
 
 def no_op(name=None):

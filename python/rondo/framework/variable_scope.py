@@ -127,7 +127,8 @@ def get_variable(
         )
     dtype = as_dtype(dtype) if dtype is not None else None
     head, _, last = whole.rpartition("/")
-    with graph.name_scope(head + "/" if head else None):
+    outside = graph.name_scope(head + "/" if head else None)
+    with outside, graph.control_dependencies(None):
         initial = _initial_value(scope, last, shape, dtype, initializer, whole)
         variable = Variable(initial, trainable, collections, last, dtype)
     graph._variables[whole] = variable

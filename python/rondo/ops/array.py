@@ -59,7 +59,9 @@ def ones(shape, dtype=float32, name=None):
 
 def _filled(shape, value, dtype, name):
     graph = graph_of([shape])
-    value = convert_to_tensor(np.array(value, as_dtype(dtype).as_numpy_dtype), graph=graph)
+    value = convert_to_tensor(
+        np.array(value, as_dtype(dtype).as_numpy_dtype), graph=graph
+    )
     return one("Fill", [shape_tensor(shape, graph), value], name=name)
 
 
@@ -238,7 +240,9 @@ def slice(input_, begin, size, name=None):
     """The part of extents `size` that begins at `begin`; size -1: to the end."""
     graph = graph_of([input_])
     return one(
-        "Slice", [input_, shape_tensor(begin, graph), shape_tensor(size, graph)], name=name
+        "Slice",
+        [input_, shape_tensor(begin, graph), shape_tensor(size, graph)],
+        name=name,
     )
 
 
@@ -248,7 +252,9 @@ def strided_slice(input_, begin, end, strides=None, name=None, **masks):
     graph = graph_of([input_])
     begin = shape_tensor(begin, graph)
     end = shape_tensor(end, graph)
-    strides = one("OnesLike", [begin]) if strides is None else shape_tensor(strides, graph)
+    strides = (
+        one("OnesLike", [begin]) if strides is None else shape_tensor(strides, graph)
+    )
     return one("StridedSlice", [input_, begin, end, strides], masks, name)
 
 
@@ -262,7 +268,13 @@ def getitem(x, key):
         return boolean_mask(x, first)
     begin, end, strides = [], [], []
     masks = dict.fromkeys(
-        ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"),
+        (
+            "begin_mask",
+            "end_mask",
+            "ellipsis_mask",
+            "new_axis_mask",
+            "shrink_axis_mask",
+        ),
         0,
     )
     for i, k in enumerate(keys):

@@ -25,7 +25,9 @@ def _together(a, b):
     graph = graph_of([a, b])
     if hasattr(a, "dtype") and hasattr(a, "graph"):
         a = convert_to_tensor(a)
-        return a, convert_to_tensor(b, None if hasattr(b, "graph") else a.dtype, graph=graph)
+        return a, convert_to_tensor(
+            b, None if hasattr(b, "graph") else a.dtype, graph=graph
+        )
     b = convert_to_tensor(b, graph=graph)
     return convert_to_tensor(a, b.dtype, graph=graph), b
 
