@@ -25,14 +25,6 @@ def value(x, feed=None):
         return session.run(x, feed)
 
 
-def here():
-    """This file's name and the caller's line, as errors name it."""
-    import sys
-
-    frame = sys._getframe(1)
-    return f"{os.path.basename(__file__)}:{frame.f_lineno}"
-
-
 # The program that a user starts from.
 
 
@@ -176,7 +168,9 @@ def test_a_graph_is_freed():
     assert gone() is None
 
 
-@pytest.mark.parametrize("dtype", "float64 float16 bfloat16 int64 int8 uint8 bool".split())
+@pytest.mark.parametrize(
+    "dtype", "float64 float16 bfloat16 int64 int8 uint8 bool".split()
+)
 def test_every_type_goes_in_and_comes_out(dtype):
     dtype = rd.as_dtype(dtype)
     given = np.array([0, 1, 1]).astype(dtype.as_numpy_dtype)
@@ -195,10 +189,36 @@ def test_operators():
     n = rd.constant([7, -7])
     y = np.array([2.0, 4.0], np.float32)
     got = value_list(
-        [x + 1, 1 - x, x * y, y / x, x**2, -x, abs(x), x // 2, x % 2, 2**x, x < y, y >= x]
+        [
+            x + 1,
+            1 - x,
+            x * y,
+            y / x,
+            x**2,
+            -x,
+            abs(x),
+            x // 2,
+            x % 2,
+            2**x,
+            x < y,
+            y >= x,
+        ]
     )
     a = np.array([5.0, -3.0], np.float32)
-    want = [a + 1, 1 - a, a * y, y / a, a**2, -a, abs(a), a // 2, a % 2, 2**a, a < y, y >= a]
+    want = [
+        a + 1,
+        1 - a,
+        a * y,
+        y / a,
+        a**2,
+        -a,
+        abs(a),
+        a // 2,
+        a % 2,
+        2**a,
+        a < y,
+        y >= a,
+    ]
     for g, w in zip(got, want, strict=True):
         assert np.allclose(g, w)
         assert g.dtype == w.dtype
@@ -357,10 +377,6 @@ def test_sparse_gradients():
         assert s.run(table)[:, 0].tolist() == [1, 0, 1, 0.5]
 
 
-def sgd(w, g, k):
-    return w - 0.1 * g
-
-
 OPTIMIZERS = [
     lambda: rd.train.GradientDescentOptimizer(0.1),
     lambda: rd.train.MomentumOptimizer(0.1, 0.5),
@@ -421,7 +437,9 @@ def test_cond_and_while_loop():
     y = rd.cond(p, lambda: x * 2.0, lambda: x + 100.0)
     (g,) = rd.gradients(y, x)
     i, total = rd.while_loop(
-        lambda i, t: i < 5, lambda i, t: (i + 1, t + rd.cast(i, rd.float32) * x), (0, 0.0)
+        lambda i, t: i < 5,
+        lambda i, t: (i + 1, t + rd.cast(i, rd.float32) * x),
+        (0, 0.0),
     )
     with rd.Session() as s:
         assert s.run([y, g], {p: True}) == [6, 2]
@@ -482,14 +500,16 @@ def test_losses_are_weighted_and_collected():
 def test_errors_name_the_operation_and_the_line():
     a, b = rd.ones([2, 3]), rd.ones([4, 5])
     with pytest.raises(rd.InvalidArgumentError) as caught:
-        rd.matmul(a, b, name="product"); line = here()  # noqa: E702
+        rd.matmul(a, b, name="product")
     line = f"{os.path.basename(__file__)}:{caught.tb.tb_lineno}"
     text = str(caught.value)
     assert '"product"' in text and line in text
     assert "[2, 3]" in text and "[4, 5]" in text
     with pytest.raises(rd.InvalidArgumentError, match="differ in type|expected"):
         rd.add(a, rd.constant(1))
-    with pytest.raises(rd.InvalidArgumentError, match="float32.*does not fit|does not fit"):
+    with pytest.raises(
+        rd.InvalidArgumentError, match="float32.*does not fit|does not fit"
+    ):
         rd.constant([1, 2]) + 1.5
     with pytest.raises(rd.InvalidArgumentError, match="another graph"):
         with rd.Graph().as_default():
@@ -501,7 +521,9 @@ def test_errors_of_a_run_name_the_line_too():
     x = rd.placeholder(rd.int32)
     bad = rd.constant(1) // x
     with rd.Session() as s:
-        with pytest.raises(rd.InvalidArgumentError, match=r"FloorDiv.*graph_test\.py:\d+"):
+        with pytest.raises(
+            rd.InvalidArgumentError, match=r"FloorDiv.*graph_test\.py:\d+"
+        ):
             s.run(bad, {x: 0})
         assert s.run(bad, {x: 1}) == 1
         nan = rd.check_numerics(rd.log(rd.constant(-1.0)), "here")
