@@ -221,7 +221,6 @@ from .ops.math import (
 from .ops.matrix import (
     batch_matmul,
     cholesky,
-    einsum,
     matmul,
     matrix_band_part,
     matrix_determinant,
@@ -313,7 +312,6 @@ __all__ = [
     "div",
     "divide",
     "double",
-    "einsum",
     "empty",
     "equal",
     "errors",
