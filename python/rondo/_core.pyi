@@ -390,3 +390,17 @@ class Session:
         timeout: float | None = None,
         trace: bool = False,
     ) -> tuple[list[_Array], str | None]: ...
+
+def cond(
+    condition: Value,
+    if_true: Callable[[], list[Value]],
+    if_false: Callable[[], list[Value]],
+) -> list[Value]: ...
+def while_loop(
+    condition: Callable[[list[Value]], Value],
+    body: Callable[[list[Value]], list[Value]],
+    initial: Sequence[Value],
+    parallel_iterations: int = 10,
+    name: str = "while",
+    shapes: Sequence[Sequence[int | None] | None] = [],
+) -> list[Value]: ...

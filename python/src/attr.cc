@@ -11,9 +11,8 @@
 namespace rondo::python {
 namespace {
 
-[[noreturn]] void type_error(const std::string& text) {
-  PyErr_SetString(PyExc_TypeError, text.c_str());
-  throw nb::python_error();
+[[noreturn]] void wrong(const std::string& text) {
+  throw Error(Code::kInvalidArgument, text);
 }
 
 // An int or whatever says that it is one, such as NumPy's; not a float.
@@ -37,7 +36,7 @@ std::string to_text(nb::handle object) {
     return {PyBytes_AS_STRING(object.ptr()),
             static_cast<size_t>(PyBytes_GET_SIZE(object.ptr()))};
   if (!nb::try_cast(object, text))
-    type_error(
+    wrong(
         fmt::format("expected a str, got {}", Py_TYPE(object.ptr())->tp_name));
   return text;
 }
@@ -141,8 +140,8 @@ Attrs to_attrs(const OpDef& op, const nb::dict& given) {
       std::string names;
       for (const AttrSpec& s : op.attrs)
         names += fmt::format("{}{}", names.empty() ? "" : ", ", s.name);
-      type_error(fmt::format("{} has no attribute \"{}\"; it has: {}", op.name,
-                             name, names.empty() ? "none" : names));
+      wrong(fmt::format("{} has no attribute \"{}\"; it has: {}", op.name, name,
+                        names.empty() ? "none" : names));
     }
     // None is a shape of which nothing is known, and else means "as it is".
     if (value.is_none()) continue;
@@ -150,8 +149,10 @@ Attrs to_attrs(const OpDef& op, const nb::dict& given) {
       attrs.set(name, std::visit(ToAttr{value}, spec->value));
     } catch (nb::python_error& e) {
       const std::string why = nb::str(e.value()).c_str();
-      type_error(fmt::format("{}: attribute \"{}\" takes a {}: {}", op.name,
-                             name, kind_name(spec->value.index()), why));
+      wrong(fmt::format("{}: attribute \"{}\" takes a {}: {}", op.name, name,
+                        kind_name(spec->value.index()), why));
+    } catch (const Error& e) {
+      wrong(fmt::format("{}: attribute \"{}\": {}", op.name, name, e.what()));
     }
   }
   return attrs;

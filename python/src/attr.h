@@ -10,7 +10,7 @@ namespace nb = nanobind;
 namespace rondo::python {
 
 // A dict as attributes, each of the kind that the operation says. What is None
-// is left out. TypeError names the attribute and what it takes.
+// is left out. An error names the attribute and what it takes.
 Attrs to_attrs(const OpDef& op, const nb::dict& given);
 // Types as rondo.DType, shapes as below, tensors as arrays.
 nb::object from_attr(const AttrValue& value);

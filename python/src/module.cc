@@ -41,5 +41,6 @@ NB_MODULE(_core, m) {
   rondo::python::bind_op_registry(m);
   rondo::python::bind_graph(m);
   rondo::python::bind_graph_io(m);
+  rondo::python::bind_control(m);
   rondo::python::bind_session(m);
 }

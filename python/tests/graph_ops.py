@@ -18,7 +18,7 @@ def run_op(op, inputs=(), **attrs):
     if not _core.operation(op)["stateful"]:
         again = run_op_with_feeds(op, inputs, **attrs)
         assert len(again) == len(results)
-        for a, b in zip(results, again):
+        for a, b in zip(results, again, strict=True):
             assert a.dtype == b.dtype
             assert a.shape == b.shape
             assert a.tobytes() == b.tobytes()
@@ -42,11 +42,12 @@ def run_op_with_feeds(op, inputs, **attrs):
 def _run(graph, op, values, feeds, attrs):
     node = graph.add(op, values, attrs)
     arrays, _ = _core.Session(graph).run(node.outputs, feeds)
-    for value, array in zip(node.outputs, arrays):
+    for value, array in zip(node.outputs, arrays, strict=True):
         assert value.dtype == array.dtype, f"{value}: got {array.dtype}"
         if value.shape is not None:
             fits = len(value.shape) == array.ndim and all(
-                want in (None, got) for want, got in zip(value.shape, array.shape)
+                want in (None, got)
+                for want, got in zip(value.shape, array.shape, strict=True)
             )
             assert fits, f"{value}: got {array.shape}"
     return arrays

@@ -53,6 +53,9 @@ void Step::work() {
   for (;;) {
     if (options_.cancellation->cancelled())
       fail(options_.cancellation->reason());
+    // A loop may always have something to do, and so never come to wait().
+    if (options_.deadline.left() == Duration::zero() && status_.ok())
+      fail(error(Code::kTimeout, "the run did not end in time"));
     if (next_ready_ == ready_.size()) {
       if (wait(lock)) continue;
       return;
@@ -87,8 +90,6 @@ bool Step::wait(Lock& lock) {
   const auto nap = std::min<Duration>(options_.deadline.left(),
                                       std::chrono::milliseconds(20));
   wake_.wait_for(lock, std::max<Duration>(nap, std::chrono::milliseconds(1)));
-  if (options_.deadline.passed() && status_.ok())
-    fail(error(Code::kTimeout, "the run did not end in time"));
   return true;
 }
 

@@ -1,0 +1,1 @@
+"""Graphs, tensors, variables and sessions; the package rondo has the names."""

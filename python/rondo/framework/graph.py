@@ -1,0 +1,283 @@
+"""Graph: what a program builds; its scopes and collections."""
+
+import contextlib
+import threading
+
+from .. import _core
+from ..errors import InvalidArgumentError
+
+
+class GraphKeys:
+    """Names of collections that parts of a program keep for each other."""
+
+    GLOBAL_VARIABLES = "variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    INITIALIZERS = "initializers"
+    LOCAL_VARIABLES = "local_variables"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    GLOBAL_STEP = "global_step"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    SUMMARIES = "summaries"
+    UPDATE_OPS = "update_ops"
+
+
+class Graph:
+    """The operations of a program. One thread at a time builds it."""
+
+    def __init__(self):
+        self._core = _core.Graph()
+        self._collections = {}
+        # What variable scopes keep: variables by name, and names in use.
+        self._variables = {}
+        self._scope_names = {}
+        self._variable_scope = None
+
+    @contextlib.contextmanager
+    def as_default(self):
+        """with graph.as_default(): operations are added to this graph."""
+        _stack().append(self)
+        try:
+            yield self
+        finally:
+            _stack().remove(self)
+
+    def get_operations(self):
+        """All operations, in the order in which they were made."""
+        return [Operation(node, self) for node in self._core.nodes]
+
+    def get_operation_by_name(self, name):
+        node = self._core.find(name)
+        if node is None:
+            raise InvalidArgumentError(f'the graph has no operation "{name}"')
+        return Operation(node, self)
+
+    def get_tensor_by_name(self, name):
+        """ "name", "name:0" or "name:1"."""
+        from .tensor import Tensor
+
+        return Tensor(self._core.value(name), self)
+
+    def as_graph_element(self, what):
+        """The tensor or operation that an object or a name stands for."""
+        from .tensor import Tensor
+
+        if isinstance(what, str):
+            if ":" in what:
+                return self.get_tensor_by_name(what)
+            op = self.get_operation_by_name(what)
+            return op.outputs[0] if op.outputs else op
+        if hasattr(what, "_as_tensor"):
+            what = what._as_tensor()
+        if not isinstance(what, (Tensor, Operation)):
+            raise InvalidArgumentError(
+                f"{what!r} is neither a tensor nor an operation nor a name of one"
+            )
+        if what.graph is not self:
+            raise InvalidArgumentError(f"{what!r} is of another graph")
+        return what
+
+    def unique_name(self, name):
+        return self._core.unique_name(name)
+
+    @contextlib.contextmanager
+    def name_scope(self, name):
+        """Names of operations made within begin with this one.
+
+        A name that ends in "/" is entered as it is; None or "" leaves all
+        scopes. Gives the scope's whole name, "outer/name/".
+        """
+        whole = self._core.enter_name_scope(name or "/")
+        try:
+            yield whole
+        finally:
+            self._core.exit_scope()
+
+    @contextlib.contextmanager
+    def device(self, name):
+        """Operations made within ask for this device, such as "/cpu:0"."""
+        if name is None or callable(name):
+            raise InvalidArgumentError("device: expected a name such as '/cpu:0'")
+        self._core.enter_device_scope(name)
+        try:
+            yield
+        finally:
+            self._core.exit_scope()
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs):
+        """Operations made within run after these; None drops all others."""
+        clear = control_inputs is None
+        nodes = [] if clear else [node_of(x) for x in control_inputs]
+        self._core.enter_control_scope(nodes, clear)
+        try:
+            yield
+        finally:
+            self._core.exit_scope()
+
+    def add_to_collection(self, name, value):
+        from .tensor import Tensor
+
+        self._collections.setdefault(name, []).append(value)
+        tensor = value._as_tensor() if hasattr(value, "_as_tensor") else value
+        if isinstance(tensor, Tensor):
+            self._core.add_to_collection(name, tensor._value)
+
+    def get_collection(self, name, scope=None):
+        """What was added under this name, as a list of its own."""
+        items = self._collections.get(name, ())
+        if scope is None:
+            return list(items)
+        return [x for x in items if getattr(x, "name", "").startswith(scope)]
+
+    def get_collection_ref(self, name):
+        return self._collections.setdefault(name, [])
+
+    @property
+    def seed(self):
+        """Where random operations without a seed of their own take theirs."""
+        return self._core.seed
+
+    @seed.setter
+    def seed(self, seed):
+        self._core.seed = seed or 0
+
+    def __repr__(self):
+        return f"<rondo.Graph of {len(self._core)} operations>"
+
+
+class Operation:
+    """A node of a graph."""
+
+    __slots__ = ("_node", "graph")
+
+    def __init__(self, node, graph):
+        self._node = node
+        self.graph = graph
+
+    @property
+    def name(self):
+        return self._node.name
+
+    @property
+    def type(self):
+        """The operation's name in the registry, such as "MatMul"."""
+        return self._node.op
+
+    @property
+    def inputs(self):
+        from .tensor import Tensor
+
+        return [Tensor(v, self.graph) for v in self._node.inputs]
+
+    @property
+    def outputs(self):
+        from .tensor import Tensor
+
+        return [Tensor(v, self.graph) for v in self._node.outputs]
+
+    @property
+    def control_inputs(self):
+        return [Operation(n, self.graph) for n in self._node.control_inputs]
+
+    @property
+    def device(self):
+        return self._node.device
+
+    @property
+    def origin(self):
+        """The line of the program that made it: "train.py:12"."""
+        return self._node.origin
+
+    def get_attr(self, name):
+        try:
+            return self._node.attrs[name]
+        except KeyError:
+            raise InvalidArgumentError(
+                f'{self._node.describe()} has no attribute "{name}"'
+            ) from None
+
+    def run(self, feed_dict=None, session=None):
+        """Runs it in the session, or in the default one."""
+        from .session import session_for
+
+        session_for(session).run(self, feed_dict)
+
+    def __eq__(self, other):
+        if not isinstance(other, Operation):
+            return NotImplemented
+        return self._node == other._node
+
+    def __hash__(self):
+        return hash(self._node)
+
+    def __repr__(self):
+        return f"<rondo.Operation {self._node.describe()}>"
+
+
+def node_of(what):
+    """The core's node of an operation, tensor, variable or the like."""
+    if isinstance(what, Operation):
+        return what._node
+    tensor = what._as_tensor() if hasattr(what, "_as_tensor") else what
+    if not hasattr(tensor, "_value"):
+        raise InvalidArgumentError(f"{what!r} is neither an operation nor a tensor")
+    return tensor._value.node
+
+
+class _Defaults(threading.local):
+    def __init__(self):
+        self.graphs = []
+
+
+_defaults = _Defaults()
+# Of all threads, until one enters another; replaced by reset_default_graph.
+_global = [Graph()]
+
+
+def _stack():
+    return _defaults.graphs
+
+
+def get_default_graph():
+    """The graph that operations without inputs are added to."""
+    return _defaults.graphs[-1] if _defaults.graphs else _global[0]
+
+
+def reset_default_graph():
+    """Begins a new default graph; not within graph.as_default()."""
+    if _defaults.graphs:
+        raise InvalidArgumentError("reset_default_graph: within as_default()")
+    _global[0] = Graph()
+
+
+@contextlib.contextmanager
+def name_scope(name, default_name=None, values=None):
+    """Names of operations made within begin with `name`, or `default_name`."""
+    name = default_name if name is None else name
+    with get_default_graph().name_scope(name) as scope:
+        yield scope
+
+
+def device(name):
+    """Operations made within ask for this device, such as "/cpu:0"."""
+    return get_default_graph().device(name)
+
+
+def control_dependencies(control_inputs):
+    """Operations made within run after these; None drops all others."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def add_to_collection(name, value):
+    get_default_graph().add_to_collection(name, value)
+
+
+def get_collection(name, scope=None):
+    """What was added to the default graph under this name."""
+    return get_default_graph().get_collection(name, scope)
+
+
+def set_random_seed(seed):
+    """The default graph's seed: the same one gives the same numbers."""
+    get_default_graph().seed = seed

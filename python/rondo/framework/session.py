@@ -1,0 +1,239 @@
+"""Session: runs parts of a graph with feeds and fetches."""
+
+import contextlib
+import threading
+
+import numpy as np
+
+from .. import _core
+from ..errors import InvalidArgumentError
+from .build import to_array
+from .graph import Operation, get_default_graph
+from .tensor import IndexedSlices, Tensor
+
+
+class ConfigProto:
+    """Threads of a session: for independent operations, and within one.
+
+    0: one between operations, as many within one as there are cores.
+    """
+
+    def __init__(self, inter_op_parallelism_threads=0, intra_op_parallelism_threads=0):
+        self.inter_op_parallelism_threads = inter_op_parallelism_threads
+        self.intra_op_parallelism_threads = intra_op_parallelism_threads
+
+
+class RunOptions:
+    """What Session.run takes as `options`."""
+
+    NO_TRACE = 0
+    FULL_TRACE = 3
+
+    def __init__(self, trace_level=NO_TRACE, timeout_in_ms=0):
+        self.trace_level = trace_level
+        self.timeout_in_ms = timeout_in_ms
+
+
+class RunMetadata:
+    """What a run with trace_level FULL_TRACE fills: `trace`, JSON that
+    chrome://tracing and Perfetto read."""
+
+    def __init__(self):
+        self.trace = None
+
+
+class _Defaults(threading.local):
+    def __init__(self):
+        self.sessions = []
+
+
+_defaults = _Defaults()
+
+
+def get_default_session():
+    """The innermost session that was entered; None when there is none."""
+    return _defaults.sessions[-1] if _defaults.sessions else None
+
+
+def session_for(session):
+    session = session or get_default_session()
+    if session is None:
+        raise InvalidArgumentError(
+            "there is no default session: pass one, or use `with rondo.Session():`"
+        )
+    return session
+
+
+class Session:
+    """Runs parts of a graph, and keeps its variables between runs.
+
+    Several threads may run at once. Ctrl-C ends a run.
+    """
+
+    def __init__(self, target="", graph=None, config=None):
+        if target:
+            raise InvalidArgumentError(
+                f'target: "{target}" is not known; "" is this process'
+            )
+        config = config or ConfigProto()
+        self.graph = graph or get_default_graph()
+        self._session = _core.Session(
+            self.graph._core,
+            inter_op_threads=config.inter_op_parallelism_threads,
+            intra_op_threads=config.intra_op_parallelism_threads,
+        )
+        self._entered = []
+
+    def run(
+        self,
+        fetches,
+        feed_dict=None,
+        options=None,
+        run_metadata=None,
+        *,
+        timeout=None,
+        trace=None,
+    ):
+        """The values of `fetches`: a tensor, a variable, an operation (None), a
+        name of one, or any nesting of them in lists, tuples and dicts, which the
+        result has as well.
+
+        `feed_dict` gives tensors their values for this run. After `timeout`
+        seconds the run fails. With `trace`, a path, the times of all operations
+        are written there as chrome://tracing and Perfetto read them.
+        """
+        if self._session is None:
+            raise InvalidArgumentError("run: this session is closed")
+        values, nodes = [], []
+        result_of = self._collect(fetches, values, nodes, {})
+        feeds = self._feeds(feed_dict) if feed_dict else []
+        if options is not None:
+            if options.timeout_in_ms:
+                timeout = options.timeout_in_ms / 1000
+        tracing = trace is not None or (
+            options is not None and options.trace_level != RunOptions.NO_TRACE
+        )
+        arrays, json = self._session.run(values, feeds, nodes, timeout, tracing)
+        if run_metadata is not None:
+            run_metadata.trace = json
+        if trace is not None:
+            with open(trace, "w") as file:
+                file.write(json)
+        return result_of(arrays)
+
+    def make_callable(self, fetches, feed_list=None):
+        """A function of the values of feed_list that runs fetches."""
+        feed_list = list(feed_list or ())
+
+        def call(*args):
+            if len(args) != len(feed_list):
+                raise InvalidArgumentError(
+                    f"expected {len(feed_list)} values, got {len(args)}"
+                )
+            return self.run(fetches, dict(zip(feed_list, args)))  # noqa: B905
+
+        return call
+
+    def _collect(self, what, values, nodes, places):
+        """Adds what a fetch needs; gives a function from arrays to its result."""
+        if isinstance(what, dict):
+            parts = {
+                k: self._collect(v, values, nodes, places) for k, v in what.items()
+            }
+            return lambda arrays: type(what)((k, f(arrays)) for k, f in parts.items())
+        if isinstance(what, (list, tuple)):
+            items = [self._collect(x, values, nodes, places) for x in what]
+            if hasattr(what, "_fields"):
+                return lambda arrays: type(what)(*(f(arrays) for f in items))
+            return lambda arrays: type(what)(f(arrays) for f in items)
+        if what is None:
+            raise InvalidArgumentError("run: a fetch is None")
+        if isinstance(what, np.ndarray):  # rondo.zeros gives arrays
+            return lambda arrays: what
+        if isinstance(what, IndexedSlices):
+            parts = [what.values, what.indices, what.dense_shape]
+            got = [
+                None if x is None else self._collect(x, values, nodes, places)
+                for x in parts
+            ]
+            return lambda arrays: IndexedSlicesValue(*(f and f(arrays) for f in got))
+        element = self.graph.as_graph_element(what)
+        if isinstance(element, Operation):
+            nodes.append(element._node)
+            return lambda arrays: None
+        at = places.setdefault(element._value, len(values))
+        if at == len(values):
+            values.append(element._value)
+
+        def result(arrays):
+            array = arrays[at]
+            return array[()] if array.ndim == 0 else array
+
+        return result
+
+    def _feeds(self, feed_dict):
+        feeds = []
+        for key, value in feed_dict.items():
+            tensor = self.graph.as_graph_element(key)
+            if not isinstance(tensor, Tensor):
+                raise InvalidArgumentError(f"feed_dict: {key!r} is not a tensor")
+            if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+                raise InvalidArgumentError(
+                    f'feed_dict: "{tensor.name}" was fed {value!r}; feed an array'
+                )
+            try:
+                array = to_array(value, tensor.dtype)
+            except (InvalidArgumentError, ValueError) as e:
+                raise InvalidArgumentError(
+                    f"feed_dict: {tensor.op._node.describe()}: {e}"
+                ) from None
+            feeds.append((tensor._value, array))
+        return feeds
+
+    def close(self):
+        """Lets the variables go; nothing can be run after."""
+        self._session = None
+
+    @contextlib.contextmanager
+    def as_default(self):
+        """with session.as_default(): x.eval() and op.run() use this session."""
+        _defaults.sessions.append(self)
+        try:
+            yield self
+        finally:
+            _defaults.sessions.remove(self)
+
+    def __enter__(self):
+        scopes = contextlib.ExitStack()
+        scopes.enter_context(self.graph.as_default())
+        scopes.enter_context(self.as_default())
+        self._entered.append(scopes)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        self._entered.pop().close()
+        self.close()
+
+
+class InteractiveSession(Session):
+    """A session that is the default one from the start, until it is closed."""
+
+    def __init__(self, target="", graph=None, config=None):
+        super().__init__(target, graph, config)
+        self._scopes = contextlib.ExitStack()
+        if graph is not None:
+            self._scopes.enter_context(graph.as_default())
+        self._scopes.enter_context(self.as_default())
+
+    def close(self):
+        super().close()
+        self._scopes.close()
+
+
+class IndexedSlicesValue:
+    """What a run gives for IndexedSlices: arrays."""
+
+    def __init__(self, values, indices, dense_shape):
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape

@@ -1,0 +1,253 @@
+"""Layers with variables of their own, as functions of tensors."""
+
+from . import initializers as _initializers
+from .errors import InvalidArgumentError
+from .framework.build import convert_to_tensor
+from .framework.graph import GraphKeys
+from .framework.variable_scope import get_variable, variable_scope
+from .ops import array as _array
+from .ops import control as _control
+from .ops import matrix as _matrix
+from .ops import nn as _nn
+
+_FORMATS = {
+    "channels_last": "NHWC",
+    "channels_first": "NCHW",
+    "NHWC": "NHWC",
+    "NCHW": "NCHW",
+}
+
+
+def _extent(x, axis, layer):
+    extent = x.shape[axis] if x.shape.ndims is not None else None
+    if extent is None:
+        raise InvalidArgumentError(
+            f"{layer}: axis {axis} of its input, of shape {x.shape}, must be known"
+        )
+    return extent
+
+
+def dense(
+    inputs,
+    units,
+    activation=None,
+    use_bias=True,
+    kernel_initializer=None,
+    bias_initializer=None,
+    kernel_regularizer=None,
+    bias_regularizer=None,
+    trainable=True,
+    name=None,
+    reuse=None,
+):
+    """activation(inputs kernel + bias), over the last axis."""
+    x = convert_to_tensor(inputs)
+    with variable_scope(name, "dense", reuse=reuse):
+        depth = _extent(x, -1, "dense")
+        kernel = get_variable(
+            "kernel",
+            [depth, units],
+            x.dtype,
+            kernel_initializer,
+            kernel_regularizer,
+            trainable,
+        )
+        if x.shape.ndims == 2:
+            y = _matrix.matmul(x, kernel)
+        else:
+            shape = _array.shape(x)
+            y = _matrix.matmul(_array.reshape(x, [-1, depth]), kernel)
+            y = _array.reshape(y, _array.concat([shape[:-1], [units]], 0))
+            y.set_shape([*x.shape[:-1], units])
+        if use_bias:
+            bias = get_variable(
+                "bias",
+                [units],
+                x.dtype,
+                bias_initializer or _initializers.zeros(),
+                bias_regularizer,
+                trainable,
+            )
+            y = _nn.bias_add(y, bias)
+        return y if activation is None else activation(y)
+
+
+def conv2d(
+    inputs,
+    filters,
+    kernel_size,
+    strides=(1, 1),
+    padding="valid",
+    data_format="channels_last",
+    dilation_rate=(1, 1),
+    activation=None,
+    use_bias=True,
+    kernel_initializer=None,
+    bias_initializer=None,
+    kernel_regularizer=None,
+    bias_regularizer=None,
+    trainable=True,
+    name=None,
+    reuse=None,
+    groups=1,
+):
+    """activation(the convolution of images + bias)."""
+    x = convert_to_tensor(inputs)
+    layout = _FORMATS[data_format]
+    with variable_scope(name, "conv2d", reuse=reuse):
+        channels = _extent(x, 3 if layout == "NHWC" else 1, "conv2d")
+        size = _nn._pair(kernel_size, layout, "kernel_size")
+        kernel = get_variable(
+            "kernel",
+            [*size, channels // groups, filters],
+            x.dtype,
+            kernel_initializer,
+            kernel_regularizer,
+            trainable,
+        )
+        y = _nn.conv2d(x, kernel, strides, padding, layout, dilation_rate, groups)
+        if use_bias:
+            bias = get_variable(
+                "bias",
+                [filters],
+                x.dtype,
+                bias_initializer or _initializers.zeros(),
+                bias_regularizer,
+                trainable,
+            )
+            y = _nn.bias_add(y, bias, layout)
+        return y if activation is None else activation(y)
+
+
+def max_pooling2d(
+    inputs,
+    pool_size,
+    strides,
+    padding="valid",
+    data_format="channels_last",
+    name=None,
+):
+    """The largest element of each window."""
+    layout = _FORMATS[data_format]
+    return _nn.max_pool(inputs, pool_size, strides, padding, layout, name)
+
+
+def average_pooling2d(
+    inputs,
+    pool_size,
+    strides,
+    padding="valid",
+    data_format="channels_last",
+    name=None,
+):
+    """The average of each window."""
+    layout = _FORMATS[data_format]
+    return _nn.avg_pool(inputs, pool_size, strides, padding, layout, name)
+
+
+def flatten(inputs, name=None):
+    """All axes but the first as one."""
+    x = convert_to_tensor(inputs)
+    if x.shape.ndims is None:
+        raise InvalidArgumentError("flatten: the rank of its input is not known")
+    rest = x.shape[1:].num_elements()
+    if rest is not None:
+        return _array.reshape(x, [-1, rest], name)
+    batch = _array.shape(x)[0] if x.shape[0] is None else x.shape[0]
+    return _array.reshape(x, [batch, -1], name)
+
+
+def dropout(inputs, rate=0.5, noise_shape=None, seed=None, training=False, name=None):
+    """Elements set to 0 with probability `rate` while training, which may be a
+    bool tensor."""
+
+    def drop():
+        return _nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
+
+    if hasattr(training, "graph"):
+        return _control.cond(training, drop, lambda: _array.identity(inputs), name)
+    return drop() if training else _array.identity(inputs, name)
+
+
+def batch_normalization(
+    inputs,
+    axis=-1,
+    momentum=0.99,
+    epsilon=1e-3,
+    center=True,
+    scale=True,
+    beta_initializer=None,
+    gamma_initializer=None,
+    moving_mean_initializer=None,
+    moving_variance_initializer=None,
+    training=False,
+    trainable=True,
+    name=None,
+    reuse=None,
+):
+    """Channels normalised over all other axes: by the batch while training, else by
+    moving averages, whose updates are in the collection GraphKeys.UPDATE_OPS."""
+    x = convert_to_tensor(inputs)
+    if hasattr(training, "graph"):
+        raise InvalidArgumentError(
+            "batch_normalization: training must be known while the graph is built"
+        )
+    rank = x.shape.ndims
+    axis = axis + rank if rank and axis < 0 else axis
+    if not (rank == 4 and axis in (1, 3)) and not (rank == 2 and axis == 1):
+        raise InvalidArgumentError(
+            f"batch_normalization: axis {axis} of an input of shape {x.shape}; "
+            "expected the channels of images or of a matrix"
+        )
+    channels = _extent(x, axis, "batch_normalization")
+
+    def variable(what, initializer, learned):
+        return get_variable(
+            what, [channels], x.dtype, initializer, trainable=learned and trainable
+        )
+
+    zeros, ones = _initializers.zeros, _initializers.ones
+    with variable_scope(name, "batch_normalization", reuse=reuse):
+        gamma = (
+            variable("gamma", gamma_initializer or ones(), True)
+            if scale
+            else _array.ones([channels], x.dtype)
+        )
+        beta = (
+            variable("beta", beta_initializer or zeros(), True)
+            if center
+            else _array.zeros([channels], x.dtype)
+        )
+        mean = variable("moving_mean", moving_mean_initializer or zeros(), False)
+        variance = variable(
+            "moving_variance", moving_variance_initializer or ones(), False
+        )
+        images = x if rank == 4 else _array.reshape(x, [-1, 1, 1, channels])
+        y, batch_mean, batch_variance = _nn.fused_batch_norm(
+            images,
+            gamma,
+            beta,
+            None if training else mean,
+            None if training else variance,
+            epsilon,
+            "NCHW" if rank == 4 and axis == 1 else "NHWC",
+            bool(training),
+        )
+        if training:
+            for average, now in ((mean, batch_mean), (variance, batch_variance)):
+                step = (average - now) * (1 - momentum)
+                x.graph.add_to_collection(
+                    GraphKeys.UPDATE_OPS, average.assign_sub(step).op
+                )
+        return y if rank == 4 else _array.reshape(y, [-1, channels])
+
+
+__all__ = [
+    "average_pooling2d",
+    "batch_normalization",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pooling2d",
+]

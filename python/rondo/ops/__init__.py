@@ -1,0 +1,1 @@
+"""Operations, a module for each family; the package rondo has the names."""
