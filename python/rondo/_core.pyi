@@ -372,6 +372,8 @@ def gradients(
     ys: Sequence[Value], xs: Sequence[Value], grad_ys: Sequence[Value] = []
 ) -> list[Value | tuple[Value, Value, Value] | None]: ...
 
+def einsum(equation: str, operands: Sequence[Value]) -> Value: ...
+
 class Session:
     def __init__(
         self, graph: Graph, *, inter_op_threads: int = 0, intra_op_threads: int = 0
