@@ -221,6 +221,7 @@ from .ops.math import (
 from .ops.matrix import (
     batch_matmul,
     cholesky,
+    einsum,
     matmul,
     matrix_band_part,
     matrix_determinant,
@@ -312,6 +313,7 @@ __all__ = [
     "div",
     "divide",
     "double",
+    "einsum",
     "empty",
     "equal",
     "errors",

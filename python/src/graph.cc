@@ -9,6 +9,7 @@
 #include "dtype.h"
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/op_registry.h"
+#include "rondo/graph/ops/matrix.h"
 
 namespace rondo::python {
 namespace {
@@ -263,6 +264,15 @@ void bind_graph(nb::module_& m) {
         nb::arg("grad_ys") = nb::list(),
         "For each x None, its gradient, or (values, indices, shape) of a "
         "sparse one.");
+  m.def(
+      "einsum",
+      [](std::string_view equation, const std::vector<PyValue>& operands) {
+        if (operands.empty())
+          throw Error(Code::kInvalidArgument, "einsum: it needs operands");
+        return PyValue{operands[0].graph,
+                       einsum(equation, values_of(operands))};
+      },
+      nb::arg("equation"), nb::arg("operands"), "Einstein summation.");
 }
 
 }  // namespace rondo::python

@@ -183,6 +183,7 @@ ARRAYS = {
 MATRICES = {
     "matmul": (lambda: rd.matmul(X, Y, transpose_b=True), X @ Y.T),
     "matmul of batches": (lambda: rd.matmul(X[None], Y.T), X[None] @ Y.T),
+    "einsum": (lambda: rd.einsum("ij,kj->ki", X, Y), Y @ X.T),
     "matrix_inverse": (lambda: rd.matrix_inverse(S), np.linalg.inv(S)),
     "matrix_determinant": (lambda: rd.matrix_determinant(S), np.linalg.det(S)),
     "matrix_solve": (lambda: rd.matrix_solve(S, S[:, :1]), np.eye(3)[:, :1]),

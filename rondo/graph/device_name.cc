@@ -75,9 +75,9 @@ Result<DeviceName> DeviceName::parse(std::string_view text) {
 std::string DeviceName::to_string() const {
   std::string text;
   if (job) text += "/job:" + *job;
-  if (task) text += "/task:" + std::to_string(*task);
+  if (task) text += fmt::format("/task:{}", *task);
   if (type) text += "/" + *type;
-  if (type && index) text += ":" + std::to_string(*index);
+  if (type && index) text += fmt::format(":{}", *index);
   return text;
 }
 

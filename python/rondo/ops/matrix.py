@@ -1,6 +1,9 @@
 """Products, inverses and decompositions of matrices."""
 
+from .. import _core
+from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor, graph_of, one
+from ..framework.tensor import Tensor
 
 
 def matmul(a, b, transpose_a=False, transpose_b=False, name=None):
@@ -74,3 +77,15 @@ def matrix_band_part(input, num_lower, num_upper, name=None):
     """Matrices with only a band around their diagonals; -1: all of that half."""
     attrs = {"num_lower": num_lower, "num_upper": num_upper}
     return one("MatrixBandPart", [input], attrs, name)
+
+
+def einsum(equation, *inputs, name=None):
+    """Einstein summation: "ij,jk->ik" multiplies matrices."""
+    if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
+        inputs = inputs[0]
+    if not inputs:
+        raise InvalidArgumentError("einsum: it needs operands")
+    graph = graph_of(inputs)
+    tensors = [convert_to_tensor(x, graph=graph) for x in inputs]
+    with graph.name_scope(name or "einsum"):
+        return Tensor(_core.einsum(equation, [t._value for t in tensors]), graph)

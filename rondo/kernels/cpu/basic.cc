@@ -24,6 +24,10 @@ Ints ints_of(const Tensor& t) {
 }
 
 Status run_fill(const Node&, KernelContext& c) {
+  if (c.input(1).count() != 1)
+    return error(Code::kInvalidArgument,
+                 "value has shape {}, expected a scalar",
+                 c.input(1).shape().to_string());
   const Ints extents = ints_of(c.input(0));
   for (const int64_t extent : extents)
     if (extent < 0)
