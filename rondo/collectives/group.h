@@ -203,7 +203,7 @@ class Group final : public GroupHandler {
   std::unique_ptr<std::atomic<bool>[]> gone_;  // who has left, by rank
   std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;
-  Status failure_;                  // guarded by failure_mutex_
+  Status failure_;  // guarded by failure_mutex_
 };
 
 }  // namespace rondo
