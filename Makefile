@@ -64,6 +64,7 @@ lint: setup-lint
 	@scripts/check_docs
 	@scripts/format --check
 	@$(call configure,lint)
+	@cmake --build build-lint --target rondo_generated > /dev/null
 	@scripts/tidy build-lint
 
 format: setup-lint

@@ -14,7 +14,9 @@ std::string shapes_of(const Node& node) {
 }
 
 Status check_attrs(const OpDef& op, Attrs& attrs) {
-  for (const auto& [name, value] : attrs.items()) {
+  for (const Attrs::Item& item : attrs.items()) {
+    const std::string& name = item.first;
+    const AttrValue& value = item.second;
     const auto spec =
         std::find_if(op.attrs.begin(), op.attrs.end(),
                      [&](const AttrSpec& s) { return s.name == name; });

@@ -109,7 +109,7 @@ std::unique_ptr<Graph> Graph::clone_of(const std::vector<bool>& wanted) const {
 }
 
 std::string Graph::unique_name(std::string_view name) {
-  const std::string wanted = name_scope_ + std::string(name);
+  std::string wanted = name_scope_ + std::string(name);
   int& uses = name_uses_[wanted];
   if (uses++ == 0) return wanted;
   for (int i = uses - 1;; ++i) {

@@ -137,7 +137,7 @@ class BackwardValues {
   }
   // Saves `value` in the forward loop; called with no context in force.
   std::string save(Value value) {
-    const std::string stack =
+    std::string stack =
         graph_.unique_name(fmt::format("stack/{}", value.name()));
     Node& write = graph_.add({.op = "StackWrite",
                               .inputs = {counter_.in_body, value},

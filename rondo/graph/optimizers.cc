@@ -32,7 +32,7 @@ std::vector<GradientAndVariable> Optimizer::compute_gradients(
 
 Node& Optimizer::apply_gradients(
     const std::vector<GradientAndVariable>& gradients, Value global_step,
-    std::string name) {
+    const std::string& name) {
   Graph* graph = nullptr;
   for (const GradientAndVariable& pair : gradients)
     if (pair.gradient) graph = &pair.variable.graph();
@@ -54,7 +54,7 @@ Node& Optimizer::apply_gradients(
           assign_add(global_step, constant(*graph, 1, global_step.dtype()))
               .node);
   }
-  return group(*graph, all, name.empty() ? name_ : std::move(name));
+  return group(*graph, all, name.empty() ? name_ : name);
 }
 
 Node& Optimizer::minimize(Value loss, const MinimizeOptions& options) {

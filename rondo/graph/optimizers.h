@@ -61,7 +61,7 @@ class RONDO_API Optimizer {
   // A node that changes each variable by its gradient; variables without one
   // stay as they are. Throws when none has one.
   Node& apply_gradients(const std::vector<GradientAndVariable>& gradients,
-                        Value global_step = {}, std::string name = {});
+                        Value global_step = {}, const std::string& name = {});
   // Both.
   Node& minimize(Value loss, const MinimizeOptions& options = {});
 
@@ -95,7 +95,7 @@ struct GradientDescentOptions {
 class RONDO_API GradientDescent final : public Optimizer {
  public:
   explicit GradientDescent(GradientDescentOptions options = {})
-      : Optimizer("GradientDescent"), options_(std::move(options)) {}
+      : Optimizer("GradientDescent"), options_(options) {}
 
  private:
   Value update(Value variable, const Gradient& gradient) override;
@@ -111,7 +111,7 @@ struct MomentumOptions {
 class RONDO_API Momentum final : public Optimizer {
  public:
   explicit Momentum(MomentumOptions options = {})
-      : Optimizer("Momentum"), options_(std::move(options)) {}
+      : Optimizer("Momentum"), options_(options) {}
 
  private:
   Value update(Value variable, const Gradient& gradient) override;
@@ -127,7 +127,7 @@ struct AdagradOptions {
 class RONDO_API Adagrad final : public Optimizer {
  public:
   explicit Adagrad(AdagradOptions options = {})
-      : Optimizer("Adagrad"), options_(std::move(options)) {}
+      : Optimizer("Adagrad"), options_(options) {}
 
  private:
   Value update(Value variable, const Gradient& gradient) override;
@@ -145,7 +145,7 @@ struct RmsPropOptions {
 class RONDO_API RmsProp final : public Optimizer {
  public:
   explicit RmsProp(RmsPropOptions options = {})
-      : Optimizer("RMSProp"), options_(std::move(options)) {}
+      : Optimizer("RMSProp"), options_(options) {}
 
  private:
   Value update(Value variable, const Gradient& gradient) override;
@@ -162,11 +162,11 @@ struct AdamOptions {
 // "Adam/beta2_power".
 class RONDO_API Adam : public Optimizer {
  public:
-  explicit Adam(AdamOptions options = {}) : Adam(std::move(options), "Adam") {}
+  explicit Adam(AdamOptions options = {}) : Adam(options, "Adam") {}
 
  protected:
   Adam(AdamOptions options, std::string name)
-      : Optimizer(std::move(name)), options_(std::move(options)) {}
+      : Optimizer(std::move(name)), options_(options) {}
   Value update(Value variable, const Gradient& gradient) override;
   void prepare(Graph& graph) override;
   std::vector<Node*> finish(Graph& graph) override;

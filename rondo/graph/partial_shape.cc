@@ -71,9 +71,7 @@ Result<PartialShape> broadcast(const PartialShape& a, const PartialShape& b) {
     const int64_t x = wide[lead + i];
     const int64_t y = thin[i];
     if (x == y || y == 1) continue;
-    if (x == 1)
-      both.set(lead + i, y);
-    else if (x == kAny)
+    if (x == 1 || x == kAny)
       both.set(lead + i, y);
     else if (y != kAny)
       return error(Code::kInvalidArgument,

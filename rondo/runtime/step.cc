@@ -133,7 +133,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
     options_.timeline->add(it.node->name(), std::string(it.node->op().name),
                            start, Clock::now());
   if (locks_) lock.lock();
-  complete(ready, {outputs.data(), wanted}, std::move(status));
+  complete(ready, {outputs.data(), wanted}, status);
 }
 
 void Step::start_async(const Ready& ready, Lock& lock) {
@@ -146,20 +146,20 @@ void Step::start_async(const Ready& ready, Lock& lock) {
   run->context =
       KernelContext(allocator_, resources_, stacks_, *options_.cancellation,
                     inputs_of(ready), run->outputs);
-  it.async->start(run->context, [this, run](Status status) {
+  it.async->start(run->context, [this, run](const Status& status) {
     const StepPlan::Item& its = item(run->ready.item);
     if (options_.timeline)
       options_.timeline->add(its.node->name(), std::string(its.node->op().name),
                              run->start, Clock::now());
     const std::lock_guard guard(mutex_);
-    complete(run->ready, run->outputs, std::move(status));
+    complete(run->ready, run->outputs, status);
     wake_.notify_all();
   });
   lock.lock();
 }
 
 void Step::complete(const Ready& ready, std::span<Tensor> outputs,
-                    Status status) {
+                    const Status& status) {
   --in_progress_;
   // Who cancelled says why better than the node that happened to be waiting.
   if (!status.ok())
@@ -233,9 +233,8 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
     forwarded = std::move(inputs[static_cast<size_t>(live)]);
     which = Tensor::full<int64_t>(Shape{}, live);
   }
-  for (int e = 0; e < it.edges; ++e) {
-    const StepPlan::Edge& edge =
-        plan_.edges[static_cast<size_t>(it.first_edge + e)];
+  for (size_t e = 0; e < edges_of(it).size(); ++e) {
+    const StepPlan::Edge& edge = edges_of(it)[e];
     const bool dead =
         ready.dead || (taken >= 0 && edge.output != StepPlan::kControl &&
                        edge.output != taken);
@@ -252,10 +251,8 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), true, false);
       continue;
     }
-    const bool last =
-        e + 1 == it.edges ||
-        plan_.edges[static_cast<size_t>(it.first_edge + e + 1)].output !=
-            edge.output;
+    const bool last = e + 1 == edges_of(it).size() ||
+                      edges_of(it)[e + 1].output != edge.output;
     deliver(*ready.frame, *ready.iteration, edge,
             last ? std::move(source) : source, false, false);
   }
@@ -326,9 +323,8 @@ Iteration& Step::add_iteration(FrameRun& frame) {
 void Step::to_edges(FrameRun& frame, Iteration& iteration, int number,
                     const Tensor& tensor, bool dead) {
   const StepPlan::Item& it = item(number);
-  for (int e = 0; e < it.edges; ++e) {
-    const StepPlan::Edge& edge =
-        plan_.edges[static_cast<size_t>(it.first_edge + e)];
+  for (size_t e = 0; e < edges_of(it).size(); ++e) {
+    const StepPlan::Edge& edge = edges_of(it)[e];
     const bool empty = dead || edge.output == StepPlan::kControl;
     deliver(frame, iteration, edge, empty ? Tensor() : tensor, dead,
             it.kind == ItemKind::kEnter);
@@ -350,7 +346,7 @@ FrameRun& Step::child_of(FrameRun& frame, Iteration& iteration, int target) {
   return *iteration.children.back();
 }
 
-void Step::enter(const Ready& ready, Tensor tensor) {
+void Step::enter(const Ready& ready, const Tensor& tensor) {
   const StepPlan::Item& it = item(ready.item);
   FrameRun& child = child_of(*ready.frame, *ready.iteration, it.target_frame);
   if (it.constant) {
@@ -364,7 +360,7 @@ void Step::enter(const Ready& ready, Tensor tensor) {
     clean_up(child);
 }
 
-void Step::leave(const Ready& ready, Tensor tensor) {
+void Step::leave(const Ready& ready, const Tensor& tensor) {
   // A dead exit may only mean that the loop goes on.
   if (ready.dead) return;
   FrameRun& frame = *ready.frame;
@@ -374,7 +370,7 @@ void Step::leave(const Ready& ready, Tensor tensor) {
   to_edges(*frame.parent, *frame.parent_iteration, ready.item, tensor, false);
 }
 
-void Step::next(const Ready& ready, Tensor tensor) {
+void Step::next(const Ready& ready, const Tensor& tensor) {
   if (ready.dead) return;
   FrameRun& frame = *ready.frame;
   const int number = ready.iteration->number + 1;
@@ -382,7 +378,7 @@ void Step::next(const Ready& ready, Tensor tensor) {
     const auto most = static_cast<size_t>(
         plan_.frames[static_cast<size_t>(frame.frame)].parallel);
     if (frame.live.size() >= std::max<size_t>(1, most)) {
-      frame.deferred.push_back({ready.item, std::move(tensor), false});
+      frame.deferred.push_back({ready.item, tensor, false});
       return;
     }
     add_iteration(frame);

@@ -53,17 +53,21 @@ class Step {
   void run_one(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
   void run_kernel(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
   void start_async(const Ready& ready, Lock& lock);
-  void complete(const Ready& ready, std::span<Tensor> outputs, Status status);
+  void complete(const Ready& ready, std::span<Tensor> outputs,
+                const Status& status);
   bool wait(Lock& lock);
   std::span<Tensor> inputs_of(const Ready& ready) const;
+  std::span<const StepPlan::Edge> edges_of(const StepPlan::Item& it) const {
+    return {plan_.edges.data() + it.first_edge, static_cast<size_t>(it.edges)};
+  }
   void send(const Ready& ready, std::span<Tensor> outputs);
   void deliver(FrameRun& frame, Iteration& iteration,
                const StepPlan::Edge& edge, Tensor tensor, bool dead,
                bool from_enter);
   void make_ready(FrameRun& frame, Iteration& iteration, int number, bool dead);
-  void enter(const Ready& ready, Tensor tensor);
-  void leave(const Ready& ready, Tensor tensor);
-  void next(const Ready& ready, Tensor tensor);
+  void enter(const Ready& ready, const Tensor& tensor);
+  void leave(const Ready& ready, const Tensor& tensor);
+  void next(const Ready& ready, const Tensor& tensor);
   Iteration& add_iteration(FrameRun& frame);
   void to_edges(FrameRun& frame, Iteration& iteration, int number,
                 const Tensor& tensor, bool dead);

@@ -4,7 +4,7 @@
 
 namespace rondo {
 
-WorkerPool::WorkerPool(int threads, std::function<void()> at_start) {
+WorkerPool::WorkerPool(int threads, const std::function<void()>& at_start) {
   for (int i = 0; i < threads; ++i)
     threads_.emplace_back([this, at_start] { loop(at_start); });
 }

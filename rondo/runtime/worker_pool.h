@@ -14,7 +14,7 @@ namespace rondo {
 class WorkerPool {
  public:
   // Each thread calls `at_start` once.
-  WorkerPool(int threads, std::function<void()> at_start);
+  WorkerPool(int threads, const std::function<void()>& at_start);
   ~WorkerPool();
   // Calls `work` on this thread and on every thread of the pool that is free
   // meanwhile, and returns when all these calls have.

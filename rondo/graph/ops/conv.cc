@@ -294,36 +294,38 @@ void register_conv_ops(OpRegistry& ops) {
   register_pool_ops(ops);
 }
 
-Value conv2d(Value x, Value filter, Conv2DOptions options) {
+Value conv2d(Value x, Value filter, const Conv2DOptions& options) {
   return make_conv<false>(kForward[0], {x, filter}, options);
 }
 Value conv2d_backprop_input(Value input_shape, Value filter, Value grad,
-                            Conv2DOptions options) {
+                            const Conv2DOptions& options) {
   return make_conv<false>(kInput[0], {input_shape, filter, grad}, options);
 }
 Value conv2d_backprop_filter(Value x, Value filter_shape, Value grad,
-                             Conv2DOptions options) {
+                             const Conv2DOptions& options) {
   return make_conv<false>(kFilter[0], {x, filter_shape, grad}, options);
 }
-Value depthwise_conv2d(Value x, Value filter, Conv2DOptions options) {
+Value depthwise_conv2d(Value x, Value filter, const Conv2DOptions& options) {
   return make_conv<true>(kForward[1], {x, filter}, options);
 }
 Value depthwise_conv2d_backprop_input(Value input_shape, Value filter,
-                                      Value grad, Conv2DOptions options) {
+                                      Value grad,
+                                      const Conv2DOptions& options) {
   return make_conv<true>(kInput[1], {input_shape, filter, grad}, options);
 }
 Value depthwise_conv2d_backprop_filter(Value x, Value filter_shape, Value grad,
-                                       Conv2DOptions options) {
+                                       const Conv2DOptions& options) {
   return make_conv<true>(kFilter[1], {x, filter_shape, grad}, options);
 }
 
 Value conv2d_transpose(Value x, Value filter, Value output_shape,
-                       Conv2DOptions options) {
-  if (options.name.empty()) options.name = "Conv2DTranspose";
-  return conv2d_backprop_input(output_shape, filter, x, options);
+                       const Conv2DOptions& options) {
+  Conv2DOptions named = options;
+  if (named.name.empty()) named.name = "Conv2DTranspose";
+  return conv2d_backprop_input(output_shape, filter, x, named);
 }
 
-Value conv2d_transpose(Value x, Value filter, Conv2DOptions options) {
+Value conv2d_transpose(Value x, Value filter, const Conv2DOptions& options) {
   const auto fail = [](std::string_view what) {
     throw Error(Code::kInvalidArgument,
                 fmt::format("conv2d_transpose: {}", what));

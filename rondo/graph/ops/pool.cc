@@ -221,11 +221,11 @@ void register_pool_ops(OpRegistry& ops) {
            .cost = pool_cost});
 }
 
-Value max_pool(Value x, PoolOptions options) {
+Value max_pool(Value x, const PoolOptions& options) {
   return make("MaxPool", {x}, attrs_of(options), options.name);
 }
 
-Value avg_pool(Value x, PoolOptions options) {
+Value avg_pool(Value x, const PoolOptions& options) {
   return make("AvgPool", {x}, attrs_of(options), options.name);
 }
 

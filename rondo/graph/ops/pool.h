@@ -13,8 +13,8 @@ struct PoolOptions : WindowOptions {
 
 // Padding counts for nothing: neither as a maximum nor in an average. Windows
 // of pooling have no dilations.
-RONDO_API Value max_pool(Value x, PoolOptions options = {});
-RONDO_API Value avg_pool(Value x, PoolOptions options = {});
+RONDO_API Value max_pool(Value x, const PoolOptions& options = {});
+RONDO_API Value avg_pool(Value x, const PoolOptions& options = {});
 
 // What pooling makes of an image of shape x; for infer functions and kernels.
 RONDO_API Result<PartialShape> pool_output_shape(const PartialShape& x,

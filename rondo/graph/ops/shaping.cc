@@ -177,8 +177,9 @@ Status infer_pad(InferContext& c) {
   PartialShape y = PartialShape::of_rank(rank);
   const auto paddings = exact_ints(c, 1);
   for (int i = 0; paddings && i < rank; ++i) {
-    const int64_t before = (*paddings)[static_cast<size_t>(2 * i)];
-    const int64_t after = (*paddings)[static_cast<size_t>(2 * i + 1)];
+    const size_t pair = 2 * static_cast<size_t>(i);
+    const int64_t before = (*paddings)[pair];
+    const int64_t after = (*paddings)[pair + 1];
     if (before < 0 || after < 0)
       return error(Code::kInvalidArgument,
                    "the padding of axis {} is {} and {}, expected 0 or more", i,

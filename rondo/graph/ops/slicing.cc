@@ -87,7 +87,7 @@ std::vector<Gradient> slice_grad_gradient(Node& node,
 // The integers of input i, kLater where they are not known; nothing where not
 // even their number is.
 std::optional<Ints> entries_of(const InferContext& c, int i, int64_t length) {
-  if (const auto ints = exact_ints(c, i)) return ints;
+  if (auto ints = exact_ints(c, i)) return ints;
   if (length == kAny) return std::nullopt;
   return Ints(static_cast<size_t>(length), kLater);
 }

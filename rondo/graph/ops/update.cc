@@ -131,7 +131,7 @@ void add_update(OpRegistry& ops, std::string_view dense,
        "of the variable and of the slots that have no gradient stay as they " \
        "are."
 
-Value update(std::string_view op, Value var, std::vector<Value> slots,
+Value update(std::string_view op, Value var, const std::vector<Value>& slots,
              const Gradient& gradient, std::vector<Value> rates,
              Attrs attrs = {}) {
   std::vector<std::string> names;

@@ -40,8 +40,9 @@ Status check_paddings(const Shape& x, const Tensor& paddings,
         paddings.shape().to_string(), expected.to_string(), x.to_string());
   const Ints by = ints_of(paddings);
   for (int i = 0; i < x.rank(); ++i) {
-    const int64_t before = by[static_cast<size_t>(2 * i)];
-    const int64_t after = by[static_cast<size_t>(2 * i + 1)];
+    const size_t pair = 2 * static_cast<size_t>(i);
+    const int64_t before = by[pair];
+    const int64_t after = by[pair + 1];
     if (before < 0 || after < 0)
       return error(Code::kInvalidArgument,
                    "the padding of axis {} is {} and {}, expected 0 or more", i,
@@ -141,7 +142,7 @@ Status run_pad(const Node& node, KernelContext& c) {
   }
   Tensor y = x;
   for (int i = 0; i < shape.rank(); ++i) {
-    const auto at = static_cast<size_t>(2 * i);
+    const size_t at = 2 * static_cast<size_t>(i);
     if (by[at] == 0 && by[at + 1] == 0) continue;
     const AxisView view = view_of(y.shape(), i);
     Tensor wider = c.scratch(x.dtype(), with_extent(y.shape(), i, shape[i]));
@@ -188,7 +189,7 @@ Status run_pad_grad(const Node& node, KernelContext& c) {
   }
   Tensor y = grad;
   for (int i = 0; i < shape.rank(); ++i) {
-    const auto at = static_cast<size_t>(2 * i);
+    const size_t at = 2 * static_cast<size_t>(i);
     if (by[at] == 0 && by[at + 1] == 0) continue;
     y = fold(c, y, i, shape[i],
              mirrored(by[at], shape[i], by[at + 1], mode == "SYMMETRIC"));

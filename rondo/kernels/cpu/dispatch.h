@@ -1,6 +1,7 @@
 // From a DType to the C++ type of its elements.
 #pragma once
 
+#include <cmath>
 #include <type_traits>
 
 #include "rondo/base/status.h"
@@ -28,6 +29,15 @@ T store(Computed<T> x) {
     return T::from_float(x);
   else
     return x;
+}
+
+// Of integers, none is.
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::isnan(x);
+  else
+    return false;
 }
 
 // f.template operator()<T>() for the element type; dispatch_any for all types,

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/elementwise_loops.h"
 
 namespace rondo {
@@ -82,11 +83,11 @@ T power(T a, T b) {
 
 template <class T>
 T larger(T a, T b) {
-  return a > b || a != a ? a : b;
+  return a > b || is_nan(a) ? a : b;
 }
 template <class T>
 T smaller(T a, T b) {
-  return a < b || a != a ? a : b;
+  return a < b || is_nan(a) ? a : b;
 }
 
 template <class T>

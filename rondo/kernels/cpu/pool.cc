@@ -37,7 +37,7 @@ void max_step(const T* x, int64_t lanes, int32_t k, Computed<T>* best,
   } else {
     for (int64_t c = 0; c < (kOne ? 1 : lanes); ++c) {
       const Computed<T> now = load(x[c]);
-      if (!(now > best[c]) && now == now) continue;
+      if (!(now > best[c]) && !is_nan(now)) continue;
       best[c] = now;
       where[c] = k;
     }

@@ -1,10 +1,12 @@
 #include "rondo/kernels/cpu/reduce_core.h"
+#include "rondo/kernels/cpu/dispatch.h"
 
 #include <algorithm>
 #include <limits>
 #include <type_traits>
 
 #include "rondo/base/status.h"
+#include "rondo/kernels/cpu/dispatch.h"
 
 namespace rondo {
 namespace {
@@ -37,8 +39,8 @@ Total join(Total a, Total b) {
       return static_cast<Total>(static_cast<Wide>(a) + static_cast<Wide>(b));
     case Reduce::kProd:
       return static_cast<Total>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    case Reduce::kMax: return a > b || a != a ? a : b;
-    case Reduce::kMin: return a < b || a != a ? a : b;
+    case Reduce::kMax: return a > b || is_nan(a) ? a : b;
+    case Reduce::kMin: return a < b || is_nan(a) ? a : b;
     case Reduce::kAllTrue: return a != 0 && b != 0;
     case Reduce::kAnyTrue: return a != 0 || b != 0;
   }
