@@ -42,27 +42,38 @@ set(headers
   rondo/capi/rondo_c.h
   rondo/collectives/communicator.h
   rondo/graph/attr.h
+  rondo/graph/dot.h
   rondo/graph/flow_context.h
   rondo/graph/gradients.h
-  rondo/graph/dot.h
   rondo/graph/graph.h
   rondo/graph/graph_io.h
   rondo/graph/node.h
   rondo/graph/op.h
-  rondo/graph/optimizers.h
+  rondo/graph/op_registry.h
   rondo/graph/ops/array.h
   rondo/graph/ops/basic.h
   rondo/graph/ops/control.h
   rondo/graph/ops/conv.h
   rondo/graph/ops/elementwise.h
+  rondo/graph/ops/gathering.h
+  rondo/graph/ops/joining.h
   rondo/graph/ops/matrix.h
   rondo/graph/ops/nn.h
+  rondo/graph/ops/pool.h
   rondo/graph/ops/random.h
   rondo/graph/ops/reduction.h
+  rondo/graph/ops/searching.h
+  rondo/graph/ops/shaping.h
+  rondo/graph/ops/slicing.h
   rondo/graph/ops/state.h
+  rondo/graph/ops/strided_range.h
   rondo/graph/ops/update.h
+  rondo/graph/ops/window.h
+  rondo/graph/optimizers.h
   rondo/graph/partial_shape.h
   rondo/kernels/cancellation.h
+  rondo/kernels/kernel.h
+  rondo/kernels/kernel_registry.h
   rondo/kernels/resources.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
