@@ -41,7 +41,8 @@ class FailingOperator
     : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(FailingOperator, NobodyReturnsAWrongNumber) {
-  const auto& [transport, algorithm] = GetParam();
+  const auto transport = std::get<0>(GetParam());
+  const auto algorithm = std::get<1>(GetParam());
   int happened = 0;
   for (int64_t count : {3, 3'000, 300'000})
     for (int who : {0, kRanks - 1})

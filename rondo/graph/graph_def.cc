@@ -79,7 +79,9 @@ class Builder {
 
   Attrs attrs_of(const OpDef& op, const proto::NodeDef& message) const {
     Attrs attrs;
-    for (const auto& [name, value] : message.attr()) {
+    for (const auto& item : message.attr()) {
+      const std::string& name = item.first;
+      const proto::AttrValue& value = item.second;
       if (name.starts_with('_')) continue;
       const auto spec =
           std::find_if(op.attrs.begin(), op.attrs.end(),

@@ -216,7 +216,7 @@ Value apply_rms_prop(Value var, Value square, Value velocity,
   std::vector<Value> slots = {square, velocity};
   if (mean) slots.push_back(mean);
   return update(
-      "ApplyRMSProp", var, std::move(slots), gradient,
+      "ApplyRMSProp", var, slots, gradient,
       {rates.learning_rate, rates.rho, rates.momentum, rates.epsilon});
 }
 
