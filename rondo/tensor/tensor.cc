@@ -113,6 +113,13 @@ Tensor Tensor::reshape(Shape shape) const {
   return t;
 }
 
+bool Tensor::unique() const {
+  if (buffer_.use_count() != 1) return false;
+  // use_count() orders nothing; letting go of a copy does.
+  std::shared_ptr<void>(buffer_).reset();
+  return true;
+}
+
 Tensor Tensor::adopt(std::shared_ptr<void> buffer, DType dtype, Shape shape) {
   Tensor t;
   t.buffer_ = std::move(buffer);

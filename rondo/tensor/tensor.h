@@ -98,8 +98,9 @@ class RONDO_API Tensor {
   // Lets the buffer go; dtype and shape are then of no meaning.
   void release() { buffer_.reset(); }
   bool has_buffer() const { return buffer_ != nullptr; }
-  // Whether no other Tensor has this buffer.
-  bool unique() const { return buffer_.use_count() == 1; }
+  // Whether no other Tensor has this buffer. If so, what others did with it
+  // before they let it go has happened before this returns.
+  bool unique() const;
   // "f32[4] 6 6 6 6"; long tensors are cut in the middle.
   std::string to_string() const;
 

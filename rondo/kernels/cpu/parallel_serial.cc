@@ -1,4 +1,4 @@
-// parallel.h without threads.
+// parallel.h without threads. The preset "tsan" keeps oneDNN to one as well.
 #include "rondo/kernels/cpu/parallel.h"
 
 namespace rondo {
