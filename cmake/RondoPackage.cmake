@@ -10,8 +10,8 @@ include(CMakePackageConfigHelpers)
 
 add_library(rondo SHARED)
 add_library(rondo::rondo ALIAS rondo)
-foreach(folder base tensor graph kernels runtime transport rendezvous
-    collectives capi)
+foreach(folder base tensor graph kernels runtime train models transport
+    rendezvous collectives capi)
   if(TARGET rondo_${folder})
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:rondo_${folder}>)
   endif()
@@ -54,12 +54,16 @@ set(headers
   rondo/graph/ops/basic.h
   rondo/graph/ops/control.h
   rondo/graph/ops/conv.h
+  rondo/graph/ops/dataset.h
   rondo/graph/ops/elementwise.h
   rondo/graph/ops/gathering.h
+  rondo/graph/ops/host_call.h
+  rondo/graph/ops/io.h
   rondo/graph/ops/joining.h
   rondo/graph/ops/matrix.h
   rondo/graph/ops/nn.h
   rondo/graph/ops/pool.h
+  rondo/graph/ops/queue.h
   rondo/graph/ops/random.h
   rondo/graph/ops/reduction.h
   rondo/graph/ops/searching.h
@@ -67,6 +71,7 @@ set(headers
   rondo/graph/ops/slicing.h
   rondo/graph/ops/state.h
   rondo/graph/ops/strided_range.h
+  rondo/graph/ops/summary.h
   rondo/graph/ops/update.h
   rondo/graph/ops/window.h
   rondo/graph/optimizers.h
@@ -75,10 +80,14 @@ set(headers
   rondo/kernels/kernel.h
   rondo/kernels/kernel_registry.h
   rondo/kernels/resources.h
+  rondo/models/mlp.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
   rondo/runtime/session.h
   rondo/runtime/timeline.h
+  rondo/train/dataset.h
+  rondo/train/event_writer.h
+  rondo/train/saver.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h
   rondo/tensor/tensor.h)

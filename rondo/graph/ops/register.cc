@@ -14,6 +14,11 @@ void register_all_ops(OpRegistry& ops) {
   register_conv_ops(ops);
   register_random_ops(ops);
   register_update_ops(ops);
+  register_queue_ops(ops);
+  register_io_ops(ops);
+  register_summary_ops(ops);
+  register_host_call_ops(ops);
+  register_dataset_ops(ops);
 }
 
 }  // namespace rondo

@@ -16,6 +16,11 @@ void register_nn_ops(OpRegistry& ops);
 void register_conv_ops(OpRegistry& ops);
 void register_random_ops(OpRegistry& ops);
 void register_update_ops(OpRegistry& ops);
+void register_queue_ops(OpRegistry& ops);
+void register_io_ops(OpRegistry& ops);
+void register_summary_ops(OpRegistry& ops);
+void register_host_call_ops(OpRegistry& ops);
+void register_dataset_ops(OpRegistry& ops);
 
 // All of the above.
 void register_all_ops(OpRegistry& ops);

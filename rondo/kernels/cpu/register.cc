@@ -14,6 +14,11 @@ void register_cpu_kernels(KernelRegistry& kernels) {
   register_conv_kernels(kernels);
   register_random_kernels(kernels);
   register_update_kernels(kernels);
+  register_queue_kernels(kernels);
+  register_io_kernels(kernels);
+  register_summary_kernels(kernels);
+  register_host_call_kernels(kernels);
+  register_dataset_kernels(kernels);
 }
 
 }  // namespace rondo

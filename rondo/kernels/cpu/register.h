@@ -16,6 +16,11 @@ void register_nn_kernels(KernelRegistry& kernels);
 void register_conv_kernels(KernelRegistry& kernels);
 void register_random_kernels(KernelRegistry& kernels);
 void register_update_kernels(KernelRegistry& kernels);
+void register_queue_kernels(KernelRegistry& kernels);
+void register_io_kernels(KernelRegistry& kernels);
+void register_summary_kernels(KernelRegistry& kernels);
+void register_host_call_kernels(KernelRegistry& kernels);
+void register_dataset_kernels(KernelRegistry& kernels);
 
 // All of the above.
 void register_cpu_kernels(KernelRegistry& kernels);

@@ -1,0 +1,1 @@
+#include "rondo/models/mlp.h"

@@ -1,0 +1,4 @@
+// A multi-layer perceptron.
+#pragma once
+
+namespace rondo {}  // namespace rondo

@@ -1,0 +1,4 @@
+// Dataset: elements for training, one after another.
+#pragma once
+
+namespace rondo {}  // namespace rondo

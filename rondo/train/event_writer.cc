@@ -1,0 +1,1 @@
+#include "rondo/train/event_writer.h"

@@ -1,0 +1,4 @@
+// EventWriter: TensorBoard's event files.
+#pragma once
+
+namespace rondo {}  // namespace rondo
