@@ -4,13 +4,17 @@
 #include <mutex>
 #include <vector>
 
+#include "rondo/runtime/arena.h"
+
 namespace rondo {
 namespace {
 
+// From here on blocks are cut from the arena.
+constexpr size_t kLarge = size_t{64} << 10;
 constexpr size_t kSmallest = 64;
 // Eight sizes to each doubling: at most an eighth of a block is not used.
 constexpr int kSteps = 8;
-constexpr int kClasses = 48 * kSteps;
+constexpr int kClasses = 11 * kSteps;  // up to kLarge
 
 // The size class of a block of at least `bytes`, and that class's size.
 int class_of(size_t bytes) {
@@ -38,9 +42,10 @@ struct BufferPool::Blocks {
   std::mutex mutex;
   // All guarded by mutex.
   std::array<std::vector<Tensor>, kClasses> free;
+  Arena arena;
   std::vector<void*> counters;
   size_t counter_size = 0;
-  size_t bytes = 0;
+  size_t small_bytes = 0;
 
   ~Blocks() {
     for (void* counter : counters) ::operator delete(counter);
@@ -92,39 +97,60 @@ struct CounterAllocator {
 BufferPool::BufferPool() : blocks_(std::make_shared<Blocks>()) {}
 BufferPool::~BufferPool() = default;
 
+// How a tensor's memory comes back.
+struct BufferPool::GiveBack {
+  std::shared_ptr<Blocks> blocks;
+  int index;     // the size class of a small block
+  Tensor small;  // that block; of a large one nothing
+
+  void operator()(void* data) {
+    const std::lock_guard lock(blocks->mutex);
+    if (index < 0)
+      blocks->arena.free(data);
+    else
+      blocks->free[static_cast<size_t>(index)].push_back(std::move(small));
+  }
+};
+
 Tensor BufferPool::allocate(DType dtype, const Shape& shape) {
   const auto bytes = static_cast<size_t>(shape.count()) * rondo::size_of(dtype);
-  const int index = class_of(bytes);
-  Tensor block;
-  bool found = false;
-  {
+  GiveBack give_back{blocks_, bytes < kLarge ? class_of(bytes) : -1, {}};
+  void* data = nullptr;
+  if (give_back.index < 0) {
     const std::lock_guard lock(blocks_->mutex);
-    auto& free = blocks_->free[static_cast<size_t>(index)];
-    if (!free.empty()) {
-      block = std::move(free.back());
-      free.pop_back();
-      found = true;
-    } else {
-      blocks_->bytes += size_of_class(index);
-    }
+    data = blocks_->arena.allocate(bytes);
+  } else {
+    give_back.small = small_block(give_back.index);
+    data = give_back.small.data();
   }
-  if (!found)
-    block =
-        Tensor::empty({static_cast<int64_t>(size_of_class(index))}, DType::kU8);
-  void* data = block.data();
-  auto give_back = [blocks = blocks_, index,
-                    held = std::move(block)](void*) mutable {
-    const std::lock_guard lock(blocks->mutex);
-    blocks->free[static_cast<size_t>(index)].push_back(std::move(held));
-  };
   std::shared_ptr<void> counted(data, std::move(give_back),
                                 CounterAllocator<char, Blocks>(blocks_));
   return Tensor::adopt(std::move(counted), dtype, shape);
 }
 
+Tensor BufferPool::small_block(int index) {
+  {
+    const std::lock_guard lock(blocks_->mutex);
+    auto& free = blocks_->free[static_cast<size_t>(index)];
+    if (!free.empty()) {
+      Tensor block = std::move(free.back());
+      free.pop_back();
+      return block;
+    }
+    blocks_->small_bytes += size_of_class(index);
+  }
+  return Tensor::empty({static_cast<int64_t>(size_of_class(index))},
+                       DType::kU8);
+}
+
 size_t BufferPool::bytes() const {
   const std::lock_guard lock(blocks_->mutex);
-  return blocks_->bytes;
+  return blocks_->small_bytes + blocks_->arena.touched();
+}
+
+size_t BufferPool::most_in_use() const {
+  const std::lock_guard lock(blocks_->mutex);
+  return blocks_->arena.most_in_use();
 }
 
 }  // namespace rondo

@@ -1,4 +1,5 @@
-// Queues, mutexes and accumulators: what lives between runs and makes them wait.
+// Queues, mutexes and accumulators: what lives between runs and makes them
+// wait.
 #pragma once
 
 #include "rondo/graph/graph.h"
