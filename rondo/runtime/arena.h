@@ -1,8 +1,8 @@
 // Arena: large blocks of memory, cut from a few larger ones.
 //
 // A request takes the smallest free block that is long enough, and leaves the
-// rest of it; a freed block joins its free neighbours. So memory that served one
-// size serves another.
+// rest of it; a freed block joins its free neighbours. So memory that served
+// one size serves another.
 #pragma once
 
 #include <cstddef>

@@ -109,6 +109,8 @@ struct Session::Impl {
     simplify(part);
     fold_constants(part, evaluate);
     share_common(part);
+    fuse_epilogues(part);
+    fuse_chains(part);
   }
 
   Graph& graph;

@@ -19,6 +19,7 @@ void register_all_ops(OpRegistry& ops) {
   register_summary_ops(ops);
   register_host_call_ops(ops);
   register_dataset_ops(ops);
+  register_fused_ops(ops);
 }
 
 }  // namespace rondo

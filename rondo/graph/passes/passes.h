@@ -24,5 +24,12 @@ RONDO_API void share_common(Subgraph& subgraph);
 // there already, reshapes of reshapes, transposes that cancel, adding zero,
 // multiplying by or dividing by one.
 RONDO_API void simplify(Subgraph& subgraph);
+// A bias behind a MatMul or Conv2D, and an activation behind the bias, become
+// part of it (FusedMatMul, FusedConv2D) where nobody else needs what is between
+// them.
+RONDO_API void fuse_epilogues(Subgraph& subgraph);
+// Element-wise nodes that only feed each other become one (FusedElementwise),
+// whose program is a line for each of them.
+RONDO_API void fuse_chains(Subgraph& subgraph);
 
 }  // namespace rondo

@@ -16,14 +16,14 @@ namespace rondo {
 // Elements that are worth a thread of their own.
 inline constexpr int64_t kElementGrain = 1 << 15;
 
-// The shape of up to three tensors broadcast together, as few axes as do, each
+// The shape of up to eight tensors broadcast together, as few axes as do, each
 // tensor by its step along each axis: 0 where it is repeated. Neighbouring axes
 // along which every tensor goes on in the same way are one, so tensors of the
 // same shape have one axis, a matrix and a row vector two. Along the last axis
 // every step is 0 or 1.
 struct Broadcast {
   static constexpr int kMaxAxes = 32;
-  static constexpr int kMaxInputs = 3;
+  static constexpr int kMaxInputs = 8;
   using Steps = std::array<int64_t, kMaxInputs>;
 
   int inputs = 0;
@@ -53,6 +53,7 @@ void for_each_row(const Broadcast& b, const Row& row) {
   constexpr int64_t kPiece = 1 << 14;
   const int64_t width = b.width();
   const int64_t rows = b.rows();
+  const auto inputs = static_cast<size_t>(b.inputs);
   if (width == 0 || rows == 0) return;
   const int64_t piece = std::min(width, kPiece);
   const int64_t pieces = (width + piece - 1) / piece;
@@ -66,23 +67,21 @@ void for_each_row(const Broadcast& b, const Row& row) {
       const auto a = static_cast<size_t>(axis);
       index[a] = rest % b.extent[a];
       rest /= b.extent[a];
-      for (size_t i = 0; i < at.size(); ++i) at[i] += index[a] * b.step[a][i];
+      for (size_t i = 0; i < inputs; ++i) at[i] += index[a] * b.step[a][i];
     }
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t start = p * piece;
       Broadcast::Steps from = at;
-      for (size_t i = 0; i < at.size(); ++i)
-        from[i] += start * b.inner_step()[i];
+      for (size_t i = 0; i < inputs; ++i) from[i] += start * b.inner_step()[i];
       row(from, r * width + start, std::min(piece, width - start));
       if (++p < pieces) continue;
       p = 0;
       ++r;
       for (int axis = b.axes - 2; axis >= 0; --axis) {
         const auto a = static_cast<size_t>(axis);
-        for (size_t i = 0; i < at.size(); ++i) at[i] += b.step[a][i];
+        for (size_t i = 0; i < inputs; ++i) at[i] += b.step[a][i];
         if (++index[a] < b.extent[a]) break;
-        for (size_t i = 0; i < at.size(); ++i)
-          at[i] -= b.extent[a] * b.step[a][i];
+        for (size_t i = 0; i < inputs; ++i) at[i] -= b.extent[a] * b.step[a][i];
         index[a] = 0;
       }
     }

@@ -30,11 +30,11 @@ using PreparedPtr = std::shared_ptr<const Prepared>;
 // f16, which oneDNN has no convolutions for, and bf16 where the machine has
 // none, are computed in f32.
 void make_plan(ConvDirection direction, DType dtype, bool winograd,
-               Prepared& prepared) {
+               const Epilogue& epilogue, Prepared& prepared) {
   if (dtype == DType::kBF16) {
     try {
       prepared.plan.emplace(direction, prepared.shape,
-                            dnnl::memory::data_type::bf16, winograd);
+                            dnnl::memory::data_type::bf16, winograd, epilogue);
       prepared.plan_type = DType::kBF16;
       return;
     } catch (const dnnl::error& e) {
@@ -42,7 +42,7 @@ void make_plan(ConvDirection direction, DType dtype, bool winograd,
     }
   }
   prepared.plan.emplace(direction, prepared.shape, dnnl::memory::data_type::f32,
-                        winograd);
+                        winograd, epilogue);
 }
 
 template <class From, class To>
@@ -68,7 +68,9 @@ class Conv final : public Kernel {
       : node_(node),
         direction_(direction),
         depthwise_(depthwise),
-        winograd_(!depthwise && node.attrs().get<bool>("winograd")) {}
+        winograd_(!depthwise && node.attrs().get<bool>("winograd")),
+        epilogue_(node.op().name == "FusedConv2D" ? Epilogue::of(node)
+                                                  : Epilogue()) {}
 
   Status run(KernelContext& c) override {
     const bool forward = direction_ == ConvDirection::kForward;
@@ -92,6 +94,10 @@ class Conv final : public Kernel {
     const DType dtype = c.input(1 - (to_filter ? 1 : 0)).dtype();
     RONDO_ASSIGN_OR_RETURN(const PreparedPtr prepared,
                            prepare(x, filter, dtype));
+    if (epilogue_.bias && c.input(2).count() != prepared->shape.out_channels)
+      return error(Code::kInvalidArgument,
+                   "the result has {} channels, the bias {} elements",
+                   prepared->shape.out_channels, c.input(2).count());
     if (!forward && c.input(2).shape() != prepared->shape.y())
       return error(Code::kInvalidArgument,
                    "grad has shape {}, but the convolution of {} with {} has "
@@ -136,8 +142,9 @@ class Conv final : public Kernel {
     Tensor workspace =
         c.scratch(DType::kU8, {prepared.plan->workspace_bytes()});
     try {
-      prepared.plan->execute(used[0].data(), used[1].data(), used[2].data(),
-                             workspace.data());
+      prepared.plan->execute(
+          used[0].data(), used[1].data(), used[2].data(), workspace.data(),
+          epilogue_.bias ? const_cast<void*>(c.input(2).data()) : nullptr);
     } catch (const dnnl::error& e) {
       return error(Code::kInternal, "oneDNN: {}", e.what());
     }
@@ -164,7 +171,7 @@ class Conv final : public Kernel {
         x.count() == 0 || filter.count() == 0 || made->shape.y().count() == 0;
     try {
       if (!empty && dtype != DType::kF64)
-        make_plan(direction_, dtype, winograd_, *made);
+        make_plan(direction_, dtype, winograd_, epilogue_, *made);
     } catch (const dnnl::error& e) {
       return error(Code::kInternal, "oneDNN: {}", e.what());
     }
@@ -181,6 +188,7 @@ class Conv final : public Kernel {
   const ConvDirection direction_;
   const bool depthwise_;
   const bool winograd_;
+  const Epilogue epilogue_;
   std::mutex mutex_;
   std::list<PreparedPtr> prepared_;  // guarded by mutex_
 };
@@ -202,6 +210,7 @@ void register_conv_kernels(KernelRegistry& kernels) {
     kernels.add(name + "BackpropFilter", "cpu",
                 conv(ConvDirection::kBackwardFilter, depthwise));
   }
+  kernels.add("FusedConv2D", "cpu", conv(ConvDirection::kForward, false));
   register_pool_kernels(kernels);
 }
 

@@ -6,12 +6,6 @@ namespace {
 using dnnl::memory;
 using Tag = dnnl::memory::format_tag;
 
-dnnl::primitive_attr own_scratchpad() {
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attr;
-}
-
 memory::desc image_desc(const ConvShape& s, int64_t channels, int64_t height,
                         int64_t width, memory::data_type type) {
   return {{s.batch, channels, height, width},
@@ -49,23 +43,26 @@ bool suits_winograd(ConvDirection direction, const ConvShape& s,
 }
 
 ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
-                     memory::data_type type, bool winograd) {
+                     memory::data_type type, bool winograd,
+                     const Epilogue& epilogue) {
   const ConvFormats plain = ConvFormats::plain(shape, type);
   const ConvFormats any = {any_format(plain.x), any_format(plain.filter),
                            any_format(plain.y)};
   if (winograd && suits_winograd(direction, shape, type)) {
     try {
-      return {direction, shape, any, dnnl::algorithm::convolution_winograd};
+      return {direction, shape, any, epilogue,
+              dnnl::algorithm::convolution_winograd};
     } catch (const dnnl::error& e) {
       if (e.status != dnnl_unimplemented) throw;
     }
   }
   // For NCHW there is little vector code; for NHWC there is, except for odd
   // shapes.
-  if (!shape.channels_last) return {direction, shape, any};
-  ConvPrimitive in_place(direction, shape, {plain.x, any.filter, plain.y});
+  if (!shape.channels_last) return {direction, shape, any, epilogue};
+  ConvPrimitive in_place(direction, shape, {plain.x, any.filter, plain.y},
+                         epilogue);
   if (!in_place.slow()) return in_place;
-  return {direction, shape, any};
+  return {direction, shape, any, epilogue};
 }
 
 }  // namespace
@@ -93,6 +90,7 @@ void ConvPrimitive::take(const PrimitiveDesc& pd) {
 
 ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
                              const ConvFormats& formats,
+                             const Epilogue& epilogue,
                              dnnl::algorithm algorithm)
     : direction_(direction) {
   const memory::dims strides = {s.height.stride, s.width.stride};
@@ -100,12 +98,14 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
   const memory::dims dilations = {s.height.dilation - 1, s.width.dilation - 1};
   const memory::dims before = {s.height.before, s.width.before};
   const memory::dims after = {s.height.after, s.width.after};
-  const dnnl::primitive_attr attr = own_scratchpad();
+  const dnnl::primitive_attr attr = epilogue.attr();
+  if (epilogue.bias)
+    bias_ = memory::desc({s.out_channels}, formats.y.data_type(), Tag::a);
   const dnnl::engine& engine = cpu_engine();
 
   const dnnl::convolution_forward::desc forward(
       dnnl::prop_kind::forward_training, algorithm, formats.x, formats.filter,
-      formats.y, strides, dilations, before, after);
+      bias_, formats.y, strides, dilations, before, after);
   const dnnl::convolution_forward::primitive_desc forward_pd(forward, attr,
                                                              engine);
   switch (direction) {
@@ -146,21 +146,25 @@ bool ConvPrimitive::slow() const {
 
 void ConvPrimitive::execute(const dnnl::stream& stream, const memory& x,
                             const memory& filter, const memory& y,
-                            const memory& scratchpad) const {
+                            const memory& scratchpad, void* bias) const {
   const bool to_x = direction_ == ConvDirection::kBackwardInput;
   const bool to_filter = direction_ == ConvDirection::kBackwardFilter;
   const bool to_y = direction_ == ConvDirection::kForward;
-  primitive_.execute(
-      stream, {{to_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
-               {to_filter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, filter},
-               {to_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y},
-               {DNNL_ARG_SCRATCHPAD, scratchpad}});
+  std::unordered_map<int, memory> args = {
+      {to_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
+      {to_filter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, filter},
+      {to_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y},
+      {DNNL_ARG_SCRATCHPAD, scratchpad}};
+  if (!bias_.is_zero())
+    args.emplace(DNNL_ARG_BIAS, memory(bias_, cpu_engine(), bias));
+  primitive_.execute(stream, args);
 }
 
 ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
-                   memory::data_type type, bool winograd)
+                   memory::data_type type, bool winograd,
+                   const Epilogue& epilogue)
     : direction_(direction),
-      primitive_(choose(direction, shape, type, winograd)) {
+      primitive_(choose(direction, shape, type, winograd, epilogue)) {
   const ConvFormats outside = ConvFormats::plain(shape, type);
   const ConvFormats& inside = primitive_.formats();
   x_ = side(outside.x, inside.x, direction == ConvDirection::kBackwardInput);
@@ -189,7 +193,8 @@ ConvPlan::Side ConvPlan::side(const memory::desc& outside,
   return side;
 }
 
-void ConvPlan::execute(void* x, void* filter, void* y, void* workspace) const {
+void ConvPlan::execute(void* x, void* filter, void* y, void* workspace,
+                       void* bias) const {
   const dnnl::engine& engine = cpu_engine();
   dnnl::stream stream(engine);
   const auto place = [&](int64_t offset) {
@@ -212,7 +217,7 @@ void ConvPlan::execute(void* x, void* filter, void* y, void* workspace) const {
   bring_in(y_, ConvDirection::kForward, ys);
   primitive_.execute(
       stream, xs[1], filters[1], ys[1],
-      memory(primitive_.scratchpad(), engine, place(scratchpad_offset_)));
+      memory(primitive_.scratchpad(), engine, place(scratchpad_offset_)), bias);
   const auto bring_out = [&](const Side& s, ConvDirection out, memory* m) {
     if (s.differs && direction_ == out) s.reorder.execute(stream, m[1], m[0]);
   };

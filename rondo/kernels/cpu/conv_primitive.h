@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rondo/kernels/cpu/conv_shape.h"
+#include "rondo/kernels/cpu/epilogue.h"
 
 namespace rondo {
 
@@ -32,7 +33,7 @@ class ConvPrimitive {
  public:
   ConvPrimitive(
       ConvDirection direction, const ConvShape& shape,
-      const ConvFormats& formats,
+      const ConvFormats& formats, const Epilogue& epilogue,
       dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct);
 
   // The formats that execute() takes, with every choice made.
@@ -43,10 +44,11 @@ class ConvPrimitive {
   // Whether it is one of the plain loops that serve where nothing else does.
   bool slow() const;
 
-  // Writes the tensor that the direction is about from the other two.
+  // Writes the tensor that the direction is about from the other two. `bias`
+  // has an element for each channel out where the epilogue has one.
   void execute(const dnnl::stream& stream, const dnnl::memory& x,
                const dnnl::memory& filter, const dnnl::memory& y,
-               const dnnl::memory& scratchpad) const;
+               const dnnl::memory& scratchpad, void* bias) const;
 
  private:
   template <class PrimitiveDesc>
@@ -55,6 +57,7 @@ class ConvPrimitive {
   const ConvDirection direction_;
   ConvFormats formats_;
   dnnl::memory::desc scratchpad_;
+  dnnl::memory::desc bias_;
   std::string implementation_;
   dnnl::primitive primitive_;
 };
@@ -63,16 +66,19 @@ class ConvPrimitive {
 // threads at once. Throws dnnl::error where oneDNN has nothing for the type.
 class ConvPlan {
  public:
-  // `winograd`: by Winograd's minimal filtering where that is faster.
+  // `winograd`: by Winograd's minimal filtering where that is faster. Only a
+  // forward convolution has an epilogue.
   ConvPlan(ConvDirection direction, const ConvShape& shape,
-           dnnl::memory::data_type type, bool winograd);
+           dnnl::memory::data_type type, bool winograd,
+           const Epilogue& epilogue);
 
   const ConvPrimitive& primitive() const { return primitive_; }
   // Bytes of memory that execute() needs for itself, aligned to kAlignment.
   int64_t workspace_bytes() const { return workspace_bytes_; }
   static constexpr int64_t kAlignment = 64;
 
-  void execute(void* x, void* filter, void* y, void* workspace) const;
+  void execute(void* x, void* filter, void* y, void* workspace,
+               void* bias) const;
 
  private:
   // A tensor as it comes and as the primitive has it; `reorder` between them

@@ -220,7 +220,26 @@ constexpr BinaryEntry kGrads[] = {
     {"SoftplusGrad", BinaryOp::kSoftplusGrad},
 };
 
+template <class Op, class Entry, size_t kCount>
+std::optional<Op> named(const Entry (&entries)[kCount], std::string_view name) {
+  const auto* const at = std::ranges::find(entries, name, &Entry::name);
+  return at == std::end(entries) ? std::nullopt : std::optional<Op>(at->op);
+}
+
 }  // namespace
+
+std::optional<UnaryOp> unary_named(std::string_view name) {
+  if (name == "GeluTanh") return UnaryOp::kGeluTanh;
+  return named<UnaryOp>(kUnary, name);
+}
+
+std::optional<BinaryOp> binary_named(std::string_view name) {
+  if (name == "GeluTanhGrad") return BinaryOp::kGeluTanhGrad;
+  if (const auto op = named<BinaryOp>(kBinary, name)) return op;
+  return named<BinaryOp>(kGrads, name);
+}
+
+bool is_gradient(BinaryOp op) { return op >= BinaryOp::kSqrtGrad; }
 
 void run_unary(UnaryOp op, const Tensor& x, Tensor& y, double alpha) {
   const size_t size = size_of(x.dtype());

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
+#include <string_view>
 
 #include "rondo/kernels/cpu/elementwise_loops.h"
 #include "rondo/kernels/kernel_registry.h"
@@ -13,6 +15,12 @@ void run_unary(UnaryOp op, const Tensor& x, Tensor& y, double alpha = 0);
 // out = a op b, both broadcast to out's shape; out may be one of the two that
 // has as many elements. Refuses division of integers by zero.
 Status run_binary(BinaryOp op, const Tensor& a, const Tensor& b, Tensor& out);
+// The loop behind an operation's name; the names of gelu's tanh forms are
+// "GeluTanh" and "GeluTanhGrad". nullopt: none.
+std::optional<UnaryOp> unary_named(std::string_view name);
+std::optional<BinaryOp> binary_named(std::string_view name);
+// Of dy and something of the same shape.
+bool is_gradient(BinaryOp op);
 // Output 0 in the memory of the first of `inputs` that nobody else needs and
 // that has as many bytes, or in new memory.
 Tensor& output_in_place(KernelContext& c, DType dtype, const Shape& shape,

@@ -6,41 +6,39 @@
 #include <vector>
 
 #include "rondo/kernels/cpu/dispatch.h"
+#include "rondo/kernels/cpu/matmul_primitive.h"
 #include "rondo/kernels/cpu/parallel.h"
 
 namespace rondo {
 namespace {
 
+// By a primitive; false where oneDNN has none for this processor.
+bool gemm_primitive(const GemmShape& s, dnnl::memory::data_type type,
+                    const void* a, const void* b, void* c) {
+  const auto primitive = MatMulPrimitive::make(s, type);
+  if (!primitive) return false;
+  const Tensor workspace = Tensor::empty(
+      {static_cast<int64_t>(primitive->workspace_bytes())}, DType::kU8);
+  primitive->execute(a, b, nullptr, c, const_cast<void*>(workspace.data()));
+  return true;
+}
+
+// Whether sgemm would be slow: it copies blocks of a transposed right factor
+// against the cache when its rows are long. A primitive takes some time to
+// look up.
+bool suits_primitive(const GemmShape& s) {
+  return s.transpose_b && s.k >= 1024 && s.m * s.n * s.k >= (1 << 25);
+}
+
 void gemm_f32(const GemmShape& s, const float* a, const float* b, float* c) {
+  if (suits_primitive(s) &&
+      gemm_primitive(s, dnnl::memory::data_type::f32, a, b, c))
+    return;
   const auto status = dnnl_sgemm(
       s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k, 1.0F,
       a, s.transpose_a ? s.m : s.k, b, s.transpose_b ? s.k : s.n, 0.0F, c, s.n);
   if (status != dnnl_success)
     throw Error(Code::kInternal, "oneDNN could not multiply matrices");
-}
-
-// Whether oneDNN did it; it has bf16 for some processors only.
-bool gemm_bf16(const GemmShape& s, const void* a, const void* b, void* c) {
-  using dnnl::memory;
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  const auto describe = [](int64_t rows, int64_t columns, bool transposed) {
-    return memory::desc(
-        {rows, columns}, memory::data_type::bf16,
-        transposed ? memory::format_tag::ba : memory::format_tag::ab);
-  };
-  const auto at = describe(s.m, s.k, s.transpose_a);
-  const auto bt = describe(s.k, s.n, s.transpose_b);
-  const auto ct = describe(s.m, s.n, false);
-  const dnnl::matmul::primitive_desc wanted(dnnl::matmul::desc(at, bt, ct),
-                                            engine, true);
-  if (!wanted) return false;
-  dnnl::stream stream(engine);
-  dnnl::matmul(wanted).execute(
-      stream, {{DNNL_ARG_SRC, memory(at, engine, const_cast<void*>(a))},
-               {DNNL_ARG_WEIGHTS, memory(bt, engine, const_cast<void*>(b))},
-               {DNNL_ARG_DST, memory(ct, engine, c)}});
-  stream.wait();
-  return true;
 }
 
 // [rows, columns] of `from`, which is stored transposed or not, as Acc.
@@ -113,11 +111,32 @@ void gemm_of(const GemmShape& s, const T* a, const T* b, T* c) {
     gemm_plain<uint64_t>(s, a, b, c);
   else if constexpr (std::is_integral_v<T>)
     gemm_plain<uint32_t>(s, a, b, c);
-  else if (std::is_same_v<T, Half> || !gemm_bf16(s, a, b, c))
+  else if (std::is_same_v<T, Half> ||
+           !gemm_primitive(s, dnnl::memory::data_type::bf16, a, b, c))
     gemm_widened(s, a, b, c);
 }
 
 }  // namespace
+
+Status find_sides(const Tensor& a, const Tensor& b, GemmShape& s) {
+  const Shape& x = a.shape();
+  const Shape& y = b.shape();
+  const int p = x.rank() - 1, q = y.rank() - 1;
+  if (p < 1 || q < 1)
+    return error(Code::kInvalidArgument, "{} and {} are not both matrices",
+                 x.to_string(), y.to_string());
+  s.m = s.transpose_a ? x[p] : x[p - 1];
+  s.k = s.transpose_a ? x[p - 1] : x[p];
+  s.n = s.transpose_b ? y[q - 1] : y[q];
+  const int64_t rows = s.transpose_b ? y[q] : y[q - 1];
+  if (s.k != rows)
+    return error(Code::kInvalidArgument,
+                 "{}{} and {}{} cannot be multiplied: the first has {} "
+                 "columns, the second {} rows",
+                 x.to_string(), s.transpose_a ? " transposed" : "",
+                 y.to_string(), s.transpose_b ? " transposed" : "", s.k, rows);
+  return {};
+}
 
 void gemm(DType dtype, const GemmShape& s, const void* a, const void* b,
           void* c) {

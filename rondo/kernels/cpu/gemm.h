@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "rondo/base/status.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -15,7 +16,12 @@ struct GemmShape {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+  bool operator==(const GemmShape&) const = default;
 };
+
+// m, n and k of the matrices in the last two axes of a and b, of which `shape`
+// says whether they are transposed; an error when they do not fit.
+Status find_sides(const Tensor& a, const Tensor& b, GemmShape& shape);
 
 // Of elements of `dtype`, which is any number. 16-bit floating point adds up in
 // f32; integers wrap. Uses the calling thread's intra-op threads.

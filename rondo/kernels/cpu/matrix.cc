@@ -8,26 +8,6 @@
 namespace rondo {
 namespace {
 
-Status multiplicable(const Tensor& a, const Tensor& b, GemmShape& s) {
-  const Shape& x = a.shape();
-  const Shape& y = b.shape();
-  const int p = x.rank() - 1, q = y.rank() - 1;
-  if (p < 1 || q < 1)
-    return error(Code::kInvalidArgument, "{} and {} are not both matrices",
-                 x.to_string(), y.to_string());
-  s.m = s.transpose_a ? x[p] : x[p - 1];
-  s.k = s.transpose_a ? x[p - 1] : x[p];
-  s.n = s.transpose_b ? y[q - 1] : y[q];
-  const int64_t rows = s.transpose_b ? y[q] : y[q - 1];
-  if (s.k != rows)
-    return error(Code::kInvalidArgument,
-                 "{}{} and {}{} cannot be multiplied: the first has {} "
-                 "columns, the second {} rows",
-                 x.to_string(), s.transpose_a ? " transposed" : "",
-                 y.to_string(), s.transpose_b ? " transposed" : "", s.k, rows);
-  return {};
-}
-
 class MatMul final : public Kernel {
  public:
   explicit MatMul(const Node& node)
@@ -41,7 +21,7 @@ class MatMul final : public Kernel {
     if (a.shape().rank() != 2 || b.shape().rank() != 2)
       return error(Code::kInvalidArgument, "{} and {} are not both matrices",
                    a.shape().to_string(), b.shape().to_string());
-    RONDO_RETURN_IF_ERROR(multiplicable(a, b, s));
+    RONDO_RETURN_IF_ERROR(find_sides(a, b, s));
     Tensor& y = c.allocate(0, a.dtype(), {s.m, s.n});
     gemm(a.dtype(), s, a.data(), b.data(), y.data());
     return {};
@@ -97,7 +77,7 @@ class BatchMatMul final : public Kernel {
     GemmShape s = shape_;
     const Tensor& x = c.input(0);
     const Tensor& y = c.input(1);
-    RONDO_RETURN_IF_ERROR(multiplicable(x, y, s));
+    RONDO_RETURN_IF_ERROR(find_sides(x, y, s));
     Pairs pairs;
     RONDO_RETURN_IF_ERROR(pair_up(x.shape(), y.shape(), pairs));
     Ints extents = pairs.batch;

@@ -19,6 +19,7 @@ void register_cpu_kernels(KernelRegistry& kernels) {
   register_summary_kernels(kernels);
   register_host_call_kernels(kernels);
   register_dataset_kernels(kernels);
+  register_fused_kernels(kernels);
 }
 
 }  // namespace rondo

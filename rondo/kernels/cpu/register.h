@@ -21,6 +21,7 @@ void register_io_kernels(KernelRegistry& kernels);
 void register_summary_kernels(KernelRegistry& kernels);
 void register_host_call_kernels(KernelRegistry& kernels);
 void register_dataset_kernels(KernelRegistry& kernels);
+void register_fused_kernels(KernelRegistry& kernels);
 
 // All of the above.
 void register_cpu_kernels(KernelRegistry& kernels);
