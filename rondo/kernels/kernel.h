@@ -44,8 +44,13 @@ class RONDO_API KernelContext {
 
   int inputs() const { return static_cast<int>(inputs_.size()); }
   const Tensor& input(int i) const { return inputs_[static_cast<size_t>(i)]; }
+  void set_input(int i, Tensor tensor) {
+    inputs_[static_cast<size_t>(i)] = std::move(tensor);
+  }
+  Allocator& allocator() const { return *allocator_; }
   int outputs() const { return static_cast<int>(outputs_.size()); }
 
+  Tensor& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
   // New memory for output i, which it returns. The reference stays good until
   // the run ends.
   Tensor& allocate(int i, DType dtype, const Shape& shape);
@@ -82,6 +87,8 @@ class RONDO_API Kernel {
   // Fills the outputs, or says why it cannot; the executor adds the node. An
   // output that is left empty is dead.
   virtual Status run(KernelContext& context) = 0;
+  // Whether it looks at the layout of its inputs. Others get them row-major.
+  virtual bool takes_layouts() const { return false; }
 };
 
 // A kernel that waits for something outside its thread: a queue, a peer.

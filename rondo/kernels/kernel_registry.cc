@@ -7,12 +7,15 @@ namespace {
 
 class FunctionKernel final : public Kernel {
  public:
-  FunctionKernel(const Node& node, KernelFn fn) : node_(node), fn_(fn) {}
+  FunctionKernel(const Node& node, KernelFn fn, bool layouts)
+      : node_(node), fn_(fn), layouts_(layouts) {}
   Status run(KernelContext& context) override { return fn_(node_, context); }
+  bool takes_layouts() const override { return layouts_; }
 
  private:
   const Node& node_;  // of the step's graph, which outlives its kernels
   const KernelFn fn_;
+  const bool layouts_;
 };
 
 std::string key(std::string_view op, std::string_view device) {
@@ -61,9 +64,9 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::make(
   }
 }
 
-KernelRegistry::Make from_function(KernelFn run) {
-  return [run](const Node& node, Resources&) -> std::unique_ptr<Kernel> {
-    return std::make_unique<FunctionKernel>(node, run);
+KernelRegistry::Make from_function(KernelFn run, bool takes_layouts) {
+  return [=](const Node& node, Resources&) -> std::unique_ptr<Kernel> {
+    return std::make_unique<FunctionKernel>(node, run, takes_layouts);
   };
 }
 

@@ -43,7 +43,8 @@ class RONDO_API KernelRegistry {
 // For operations whose kernel keeps nothing but its node's attributes:
 // a function of (node, context).
 using KernelFn = Status (*)(const Node& node, KernelContext& context);
-RONDO_API KernelRegistry::Make from_function(KernelFn run);
+RONDO_API KernelRegistry::Make from_function(KernelFn run,
+                                             bool takes_layouts = false);
 // K(const Node&) or K(const Node&, Resources&).
 template <class K>
 KernelRegistry::Make from_class() {

@@ -39,7 +39,8 @@ Run run(Graph& g, Value y, const std::vector<Feed>& feeds,
   fetches.insert(fetches.end(), also.begin(), also.end());
   Timeline timeline;
   Run run;
-  run.value = session.run(fetches, feeds, {}, {.timeline = &timeline}).value()[0];
+  run.value =
+      session.run(fetches, feeds, {}, {.timeline = &timeline}).value()[0];
   for (const auto& event : timeline.events()) run.ops.push_back(event.op);
   return run;
 }
@@ -147,7 +148,8 @@ TEST(FusedConv2D, AWrongBiasIsRefused) {
 }
 
 TEST(FusedElementwise, BroadcastingAndLongRows) {
-  for (const Shape& wide : {Shape{3, 5}, Shape{2, 3, 1700}, Shape{100000}, Shape{0, 4}}) {
+  for (const Shape& wide :
+       {Shape{3, 5}, Shape{2, 3, 1700}, Shape{100000}, Shape{0, 4}}) {
     const int64_t width = wide[wide.rank() - 1];
     Graph g;
     Value x = placeholder(g, {.shape = PartialShape(wide)});
@@ -178,11 +180,12 @@ TEST(FusedElementwise, ScalarsThroughLoopsOfWholeRows) {
                                           "t1; Mul t0 t2; Sub x0 t3")}});
   Value same = x - sum * make("SigmoidGrad", {one, exp(one)});
   Session session(g);
-  const auto values = session
-                          .run({y, same, sum}, {{x, random_tensor({4, 700}, 1)},
-                                                {one, random_tensor({1, 1}, 2)},
-                                                {two, random_tensor({1, 1}, 3)}})
-                          .value();
+  const auto values =
+      session
+          .run({y, same, sum}, {{x, random_tensor({4, 700}, 1)},
+                                {one, random_tensor({1, 1}, 2)},
+                                {two, random_tensor({1, 1}, 3)}})
+          .value();
   for (size_t i = 0; i < 2800; ++i)
     ASSERT_FLOAT_EQ(values[0].span<float>()[i], values[1].span<float>()[i]);
 }
@@ -194,11 +197,11 @@ TEST(FusedElementwise, NonsenseIsRefused) {
     Graph g;
     Value x = placeholder(g, {.shape = {4}});
     Value y = placeholder(g, {.shape = {4}});
-    Value z = make("FusedElementwise", {x, y},
-                   {{"program", std::string(program)}});
+    Value z =
+        make("FusedElementwise", {x, y}, {{"program", std::string(program)}});
     Session session(g);
-    const auto result = session.run(
-        {z}, {{x, Tensor::zeros({4})}, {y, Tensor::zeros({4})}});
+    const auto result =
+        session.run({z}, {{x, Tensor::zeros({4})}, {y, Tensor::zeros({4})}});
     if (std::string(program) == "Exp x0;") {
       EXPECT_TRUE(result.ok());
       continue;

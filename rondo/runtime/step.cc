@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "rondo/kernels/layout.h"
+
 namespace rondo {
 
 // What a kernel that has started and not ended keeps.
@@ -43,6 +45,17 @@ void Step::begin(std::span<const Tensor> feeds, const Options& options) {
               false);
   for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
 }
+
+namespace {
+
+// What a kernel sees that knows nothing of layouts.
+void make_row_major(Allocator& allocator, std::span<Tensor> tensors) {
+  for (Tensor& tensor : tensors)
+    if (tensor.layout() != Layout::kRowMajor)
+      tensor = in_layout(allocator, tensor, Layout::kRowMajor);
+}
+
+}  // namespace
 
 // ---- The threads of a run ---------------------------------------------------
 
@@ -123,6 +136,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
       options_.timeline ? Clock::now() : Clock::time_point::min();
   Status status;
   try {
+    if (!it.takes_layouts) make_row_major(allocator_, inputs_of(ready));
     status = it.kernel->run(context);
   } catch (const Error& e) {
     status = Status(e.code(), e.what());
@@ -139,6 +153,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
 void Step::start_async(const Ready& ready, Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
   lock.unlock();
+  make_row_major(allocator_, inputs_of(ready));
   auto run = std::make_shared<AsyncRun>(
       AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
                KernelContext(allocator_, resources_, stacks_,
@@ -193,6 +208,7 @@ Result<std::vector<Tensor>> Step::finish() {
                    "\"{}\" has no value in this run: it belongs to a branch "
                    "that was not taken",
                    plan_.subgraph.fetches[i].name());
+  make_row_major(allocator_, fetched_);
   return std::move(fetched_);
 }
 

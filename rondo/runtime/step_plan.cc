@@ -115,6 +115,7 @@ class Compiler {
           item.kernel, KernelRegistry::process().make(node, "cpu", resources_));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
+      item.takes_layouts = item.kernel->takes_layouts();
     }
     const int number = static_cast<int>(plan_->items.size());
     if (item.kind == ItemKind::kEnter) {

@@ -40,6 +40,7 @@ struct StepPlan {
     const Node* node = nullptr;
     std::unique_ptr<Kernel> kernel;
     AsyncKernel* async = nullptr;  // the kernel, where it is one
+    bool takes_layouts = false;    // as the kernel says
     int frame = 0;                 // where it runs
     int local = 0;                 // its number among the frame's items
     int first_slot = 0;            // its inputs in the frame's slots

@@ -97,6 +97,7 @@ Tensor Tensor::zeros(Shape shape, DType dtype) {
 
 Tensor Tensor::clone() const {
   Tensor t = empty(shape_, dtype_);
+  t.layout_ = layout_;
   if (bytes() > 0) std::memcpy(t.data(), data(), bytes());
   return t;
 }

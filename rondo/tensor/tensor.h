@@ -50,10 +50,15 @@ class RONDO_API Shape {
   std::vector<int64_t> many_;  // when there are more
 };
 
-// Row-major and contiguous. Copying a Tensor shares the buffer; clone() copies
-// the elements. Buffers come from SharedHeap::process(), so same-host peers
-// reduce them in place. Building a tensor throws rondo::Error when the shape is
-// negative or memory runs out.
+// Where a tensor's elements are. All but kRowMajor are for images and exist
+// only between the kernels of a step: [batch, channels / 16, height, width, 16]
+// in memory, for a shape of NHWC or NCHW.
+enum class Layout : uint8_t { kRowMajor, kNhwc16, kNchw16 };
+
+// Contiguous, and row-major but for what Layout says. Copying a Tensor shares
+// the buffer; clone() copies the elements. Buffers come from
+// SharedHeap::process(), so same-host peers reduce them in place. Building a
+// tensor throws rondo::Error when the shape is negative or memory runs out.
 class RONDO_API Tensor {
  public:
   Tensor() = default;  // no elements, f32, shape [0]
@@ -75,6 +80,8 @@ class RONDO_API Tensor {
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
+  Layout layout() const { return layout_; }
+  void set_layout(Layout layout) { layout_ = layout; }
   int64_t count() const { return count_; }
   size_t bytes() const { return static_cast<size_t>(count_) * size_of(dtype_); }
   void* data() { return buffer_.get(); }
@@ -109,6 +116,7 @@ class RONDO_API Tensor {
 
   std::shared_ptr<void> buffer_;
   DType dtype_ = DType::kF32;
+  Layout layout_ = Layout::kRowMajor;
   Shape shape_{0};
   int64_t count_ = 0;
 };

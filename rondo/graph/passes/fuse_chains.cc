@@ -18,11 +18,18 @@ constexpr size_t kMostInputs = 8;
 
 // Sorted.
 constexpr std::array<std::string_view, 31> kFusible = {
-    "Abs", "Add", "AddN", "Cos", "Div", "Elu", "EluGrad", "Exp", "Gelu", "GeluGrad", "LeakyRelu", "LeakyReluGrad", "Log", "Log1p", "Maximum", "Minimum", "Mul", "Neg", "Relu", "ReluGrad", "Rsqrt", "Sigmoid", "SigmoidGrad", "Sin", "Softplus", "Sqrt", "Square", "SquaredDifference", "Sub", "Tanh", "TanhGrad"};
+    "Abs",      "Add",      "AddN",        "Cos",
+    "Div",      "Elu",      "EluGrad",     "Exp",
+    "Gelu",     "GeluGrad", "LeakyRelu",   "LeakyReluGrad",
+    "Log",      "Log1p",    "Maximum",     "Minimum",
+    "Mul",      "Neg",      "Relu",        "ReluGrad",
+    "Rsqrt",    "Sigmoid",  "SigmoidGrad", "Sin",
+    "Softplus", "Sqrt",     "Square",      "SquaredDifference",
+    "Sub",      "Tanh",     "TanhGrad"};
 
 bool is_fusible(const Node& node) {
-  const TensorType& type = node.outputs().empty() ? TensorType{DType::kBool}
-                                                  : node.outputs()[0];
+  const TensorType& type =
+      node.outputs().empty() ? TensorType{DType::kBool} : node.outputs()[0];
   return std::ranges::binary_search(kFusible, node.op().name) &&
          contains(TypeSet::kFloat, type.dtype) && type.shape.has_rank();
 }
@@ -103,7 +110,8 @@ class Chain {
       return;
     }
     const AttrValue* tanh = node.attrs().find("approximate");
-    if (tanh && std::get<bool>(*tanh)) op = op == "Gelu" ? "GeluTanh" : "GeluTanhGrad";
+    if (tanh && std::get<bool>(*tanh))
+      op = op == "Gelu" ? "GeluTanh" : "GeluTanhGrad";
     if (const AttrValue* alpha = node.attrs().find("alpha"))
       op += fmt::format(":{}", std::get<double>(*alpha));
     for (const Value& input : node.inputs())

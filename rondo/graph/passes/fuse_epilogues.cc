@@ -23,9 +23,9 @@ bool adds_bias(const Node& node, const Value& x) {
   if (op == "BiasAdd") {
     const auto& format = node.attrs().get<std::string>("data_format");
     return node.input(0) == x &&
-           (product ? format == "NHWC"
-                    : format ==
-                          x.node->attrs().get<std::string>("data_format"));
+           (product
+                ? format == "NHWC"
+                : format == x.node->attrs().get<std::string>("data_format"));
   }
   // Of a vector that has an element for each column; a vector of one would be
   // broadcast, and is none of ours.
@@ -75,10 +75,9 @@ void fuse_epilogues(Subgraph& part) {
     if (!bias || !adds_bias(*bias, root->output()) || uses.bound(*bias))
       continue;
     Node* activation = uses.only_taker(*bias);
-    if (activation &&
-        (uses.bound(*activation) ||
-         std::ranges::find(kActivations, activation->op().name) ==
-             kActivations.end()))
+    if (activation && (uses.bound(*activation) ||
+                       std::ranges::find(kActivations, activation->op().name) ==
+                           kActivations.end()))
       activation = nullptr;
     redirect.add((activation ? activation : bias)->output(),
                  fuse(part, *root, *bias, activation));

@@ -17,7 +17,8 @@ using testing::Not;
 
 Value input(Graph& g, PartialShape shape, const char* name,
             DType dtype = DType::kF32) {
-  return placeholder(g, {.dtype = dtype, .shape = std::move(shape), .name = name});
+  return placeholder(g,
+                     {.dtype = dtype, .shape = std::move(shape), .name = name});
 }
 
 Subgraph step_for(std::vector<Value> feeds, std::vector<Value> ys) {
@@ -42,7 +43,9 @@ struct Dense {
   Value b = input(g, {4}, "b");
   Value product = matmul(x, w);
 
-  Subgraph step(std::vector<Value> ys) { return step_for({x, w, b}, std::move(ys)); }
+  Subgraph step(std::vector<Value> ys) {
+    return step_for({x, w, b}, std::move(ys));
+  }
 };
 
 TEST(FuseEpilogues, ProductBiasAndActivation) {
@@ -65,7 +68,8 @@ TEST(FuseEpilogues, NotWhatIsBroadcastOtherwise) {
   Dense d;
   Value row = input(d.g, {1, 4}, "row");
   Value one = input(d.g, {1}, "one");
-  Subgraph part = step_for({d.x, d.w, row, one}, {d.product + row, matmul(d.x, d.w) + one});
+  Subgraph part =
+      step_for({d.x, d.w, row, one}, {d.product + row, matmul(d.x, d.w) + one});
   fuse_epilogues(part);
   EXPECT_THAT(ops(part), Not(Contains("FusedMatMul")));
 }
@@ -76,7 +80,8 @@ TEST(FuseEpilogues, KeepsWhatOthersNeed) {
   // The gradient of gelu needs what goes into it.
   Subgraph part = d.step({gelu(sum, true), tanh(sum)});
   fuse_epilogues(part);
-  EXPECT_THAT(ops(part), testing::UnorderedElementsAre("FusedMatMul", "Gelu", "Tanh"));
+  EXPECT_THAT(ops(part),
+              testing::UnorderedElementsAre("FusedMatMul", "Gelu", "Tanh"));
   Subgraph fetched = d.step({relu(sum), d.product});
   fuse_epilogues(fetched);
   EXPECT_THAT(ops(fetched), Not(Contains("FusedMatMul")));
@@ -97,7 +102,8 @@ TEST(FuseEpilogues, Convolutions) {
   Value x = input(g, {1, 8, 8, 3}, "x");
   Value w = input(g, {3, 3, 3, 5}, "w");
   Value b = input(g, {5}, "b");
-  Subgraph part = step_for({x, w, b}, {leaky_relu(bias_add(conv2d(x, w), b), 0.3)});
+  Subgraph part =
+      step_for({x, w, b}, {leaky_relu(bias_add(conv2d(x, w), b), 0.3)});
   fuse_epilogues(part);
   ASSERT_THAT(ops(part), ElementsAre("FusedConv2D"));
   EXPECT_EQ(text(*part.fetches[0].node, "activation"), "LeakyRelu");

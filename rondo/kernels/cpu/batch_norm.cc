@@ -3,18 +3,19 @@
 #include "rondo/kernels/cpu/nn_kernels.h"
 #include "rondo/kernels/cpu/row_ops.h"
 #include "rondo/kernels/cpu/widen.h"
+#include "rondo/kernels/layout.h"
 
 namespace rondo {
 namespace {
 
-// Channels in the last axis are columns; otherwise each is outer rows of inner
-// elements.
+// Channels in the last axis are columns, and so are those of a block; otherwise
+// each is outer rows of inner elements.
 template <class T>
 class ChannelLoops {
  public:
   explicit ChannelLoops(const Channels& s) : s_(s) {}
 
-  bool columns() const { return s_.inner == 1; }
+  bool columns() const { return s_.inner == 1 && !s_.blocked; }
   int64_t each() const { return s_.outer * s_.inner; }  // elements per channel
 
   // Mean and sum of squared deviations of every channel.
@@ -59,6 +60,7 @@ class ChannelLoops {
     });
   }
   void column_moments(const T* x, T* mean, T* deviations) const;
+  void block_moments(const T* x, T* mean, T* deviations) const;
 
   const Channels s_;
   const RowOps<T>& ops_ = row_ops<T>();
@@ -116,8 +118,30 @@ void ChannelLoops<T>::column_moments(const T* x, T* mean, T* deviations) const {
 }
 
 template <class T>
+void ChannelLoops<T>::block_moments(const T* x, T* mean, T* deviations) const {
+  constexpr int64_t kLanes = Channels::kLanes;
+  // Rows that stay in the cache between the two passes over them.
+  constexpr int64_t kRows = 16384 / static_cast<int64_t>(sizeof(T)) / kLanes;
+  std::fill_n(mean, s_.count, T{0});
+  std::fill_n(deviations, s_.count, T{0});
+  s_.each_channel_piece([&](int64_t at, int64_t channel) {
+    T m[kLanes], d[kLanes];
+    // All pieces before this one were of the same thread and as long.
+    const int64_t before = at / (s_.count * s_.inner) * s_.inner;
+    for (int64_t r = 0; r < s_.inner; r += kRows) {
+      const int64_t rows = std::min(kRows, s_.inner - r);
+      ops_.column_moments(x + at + r * kLanes, rows, kLanes, m, d);
+      for (int64_t i = 0; i < kLanes; ++i)
+        merge_moments(mean[channel + i], deviations[channel + i], before + r,
+                      m[i], d[i], rows);
+    }
+  });
+}
+
+template <class T>
 void ChannelLoops<T>::moments(const T* x, T* mean, T* deviations) const {
   if (columns()) return column_moments(x, mean, deviations);
+  if (s_.blocked) return block_moments(x, mean, deviations);
   for_channels([&](int64_t c) {
     mean[c] = deviations[c] = 0;
     if (s_.inner == 0) return;
@@ -134,6 +158,13 @@ void ChannelLoops<T>::affine(const T* x, const T* a, const T* b, T* y) const {
   if (columns()) {
     for_columns([&](int64_t at, int64_t rows) {
       ops_.column_affine(x + at, rows, s_.count, a, b, y + at);
+    });
+    return;
+  }
+  if (s_.blocked) {
+    s_.each_piece([&](int64_t at, int64_t channel) {
+      ops_.column_affine(x + at, s_.inner, Channels::kLanes, a + channel,
+                         b + channel, y + at);
     });
     return;
   }
@@ -158,6 +189,15 @@ void ChannelLoops<T>::grad_sums(const T* g, const T* x, const T* mean, T* sum_g,
     add_parts(sums_x, parts, n, sum_g_x);
     return;
   }
+  if (s_.blocked) {
+    std::fill_n(sum_g, s_.count, T{0});
+    std::fill_n(sum_g_x, s_.count, T{0});
+    s_.each_channel_piece([&](int64_t at, int64_t channel) {
+      ops_.column_grad_sums(g + at, x + at, s_.inner, Channels::kLanes,
+                            mean + channel, sum_g + channel, sum_g_x + channel);
+    });
+    return;
+  }
   for_channels([&](int64_t c) {
     sum_g[c] = sum_g_x[c] = 0;
     for (int64_t o = 0; o < s_.outer; ++o) {
@@ -176,6 +216,16 @@ void ChannelLoops<T>::combine(const T* g, const T* x, const T* abc,
   if (columns()) {
     for_columns([&](int64_t at, int64_t rows) {
       ops_.column_combine(g + at, x + at, rows, n, abc, y + at);
+    });
+    return;
+  }
+  if (s_.blocked) {
+    constexpr int64_t kLanes = Channels::kLanes;
+    s_.each_piece([&](int64_t at, int64_t channel) {
+      T own[3 * kLanes];
+      for (int64_t k = 0; k < 3; ++k)
+        std::copy_n(abc + k * n + channel, kLanes, own + k * kLanes);
+      ops_.column_combine(g + at, x + at, s_.inner, kLanes, own, y + at);
     });
     return;
   }
@@ -201,7 +251,8 @@ Status run_batch_norm(const Node& node, KernelContext& c) {
   const double epsilon = node.attrs().get<double>("epsilon");
   const Shape shape = c.input(0).shape();
   const DType dtype = c.input(0).dtype();
-  RONDO_ASSIGN_OR_RETURN(const Channels s, channels_of(node, shape));
+  RONDO_ASSIGN_OR_RETURN(const Channels s, channels_of_input(node, c, 0));
+  const Layout layout = c.input(0).layout();
   constexpr std::string_view kNames[] = {"x", "scale", "offset", "mean",
                                          "variance"};
   for (int i = 1; i < (training ? 3 : 5); ++i)
@@ -243,6 +294,7 @@ Status run_batch_norm(const Node& node, KernelContext& c) {
   y.finish();
   mean.finish();
   variance.finish();
+  c.output(0).set_layout(layout);
   return {};
 }
 
@@ -253,8 +305,10 @@ Status run_batch_norm_grad(const Node& node, KernelContext& c) {
   const bool training = node.attrs().get<bool>("is_training");
   const Shape shape = c.input(1).shape();
   const DType dtype = c.input(0).dtype();
-  RONDO_ASSIGN_OR_RETURN(const Channels s, channels_of(node, shape));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(0), shape, "grad"));
+  RONDO_ASSIGN_OR_RETURN(const Channels s, channels_of_input(node, c, 1));
+  const Layout layout = c.input(1).layout();
+  c.set_input(0, in_layout(c.allocator(), c.input(0), layout));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(2), {s.count}, "scale"));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(3), {s.count}, "saved_mean"));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(4), {s.count}, "saved_rstd"));
@@ -295,14 +349,16 @@ Status run_batch_norm_grad(const Node& node, KernelContext& c) {
   });
   for (WideOutput* out : {&dx, &dscale, &doffset, &dmean, &dvariance})
     out->finish();
+  c.output(0).set_layout(layout);
   return {};
 }
 
 }  // namespace
 
 void register_batch_norm_kernels(KernelRegistry& kernels) {
-  kernels.add("FusedBatchNorm", "cpu", from_function(run_batch_norm));
-  kernels.add("FusedBatchNormGrad", "cpu", from_function(run_batch_norm_grad));
+  kernels.add("FusedBatchNorm", "cpu", from_function(run_batch_norm, true));
+  kernels.add("FusedBatchNormGrad", "cpu",
+              from_function(run_batch_norm_grad, true));
 }
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/pool.h"
 #include "rondo/kernels/cpu/register.h"
+#include "rondo/kernels/layout.h"
 
 namespace rondo {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 struct Prepared {
   Shape x;
   Shape filter;
+  ConvPlan::Blocked blocked;
   // oneDNN divides the work when a primitive is made.
   int threads = 0;
   ConvShape shape;
@@ -34,7 +36,8 @@ void make_plan(ConvDirection direction, DType dtype, bool winograd,
   if (dtype == DType::kBF16) {
     try {
       prepared.plan.emplace(direction, prepared.shape,
-                            dnnl::memory::data_type::bf16, winograd, epilogue);
+                            dnnl::memory::data_type::bf16, winograd, epilogue,
+                            prepared.blocked);
       prepared.plan_type = DType::kBF16;
       return;
     } catch (const dnnl::error& e) {
@@ -42,7 +45,7 @@ void make_plan(ConvDirection direction, DType dtype, bool winograd,
     }
   }
   prepared.plan.emplace(direction, prepared.shape, dnnl::memory::data_type::f32,
-                        winograd, epilogue);
+                        winograd, epilogue, prepared.blocked);
 }
 
 template <class From, class To>
@@ -72,10 +75,17 @@ class Conv final : public Kernel {
         epilogue_(node.op().name == "FusedConv2D" ? Epilogue::of(node)
                                                   : Epilogue()) {}
 
+  bool takes_layouts() const override { return true; }
   Status run(KernelContext& c) override {
     const bool forward = direction_ == ConvDirection::kForward;
     const bool to_input = direction_ == ConvDirection::kBackwardInput;
     const bool to_filter = direction_ == ConvDirection::kBackwardFilter;
+    const Layout layout =
+        blocked_layout(node_.attrs().get<std::string>("data_format") == "NHWC");
+    ConvPlan::Blocked blocked;
+    if (!to_input) blocked.x = accept_layout(c, 0, layout) != Layout::kRowMajor;
+    if (!to_filter) accept_layout(c, 1, Layout::kRowMajor);
+    if (!forward) blocked.y = accept_layout(c, 2, layout) != Layout::kRowMajor;
     Shape x, filter;
     if (to_input) {
       RONDO_ASSIGN_OR_RETURN(
@@ -92,8 +102,9 @@ class Conv final : public Kernel {
       filter = c.input(1).shape();
     }
     const DType dtype = c.input(1 - (to_filter ? 1 : 0)).dtype();
+    blocked.result = dtype == DType::kF32;
     RONDO_ASSIGN_OR_RETURN(const PreparedPtr prepared,
-                           prepare(x, filter, dtype));
+                           prepare(x, filter, dtype, blocked));
     if (epilogue_.bias && c.input(2).count() != prepared->shape.out_channels)
       return error(Code::kInvalidArgument,
                    "the result has {} channels, the bias {} elements",
@@ -109,6 +120,8 @@ class Conv final : public Kernel {
                              : to_input ? x
                                         : filter);
     if (out.count() == 0) return {};
+    if (prepared->plan && prepared->plan->gives_blocked())
+      out.set_layout(layout);
     const Tensor tensors[] = {to_input ? out : c.input(0),
                               to_filter ? out : c.input(1),
                               forward ? out : c.input(2)};
@@ -155,15 +168,18 @@ class Conv final : public Kernel {
     return {};
   }
 
-  Result<PreparedPtr> prepare(const Shape& x, const Shape& filter,
-                              DType dtype) {
+  Result<PreparedPtr> prepare(const Shape& x, const Shape& filter, DType dtype,
+                              ConvPlan::Blocked blocked) {
     const int threads = intra_op_threads();
     const std::lock_guard lock(mutex_);
     for (const PreparedPtr& p : prepared_)
-      if (p->threads == threads && p->x == x && p->filter == filter) return p;
+      if (p->threads == threads && p->x == x && p->filter == filter &&
+          p->blocked == blocked)
+        return p;
     auto made = std::make_shared<Prepared>();
     made->x = x;
     made->filter = filter;
+    made->blocked = blocked;
     made->threads = threads;
     RONDO_ASSIGN_OR_RETURN(made->shape,
                            conv_shape(x, filter, node_.attrs(), depthwise_));

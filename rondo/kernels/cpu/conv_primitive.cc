@@ -42,9 +42,14 @@ bool suits_winograd(ConvDirection direction, const ConvShape& s,
          s.out_channels >= 32;
 }
 
+// Whether both images can be blocked.
+bool has_whole_blocks(const ConvShape& s) {
+  return s.groups == 1 && s.in_channels % 16 == 0 && s.out_channels % 16 == 0;
+}
+
 ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
                      memory::data_type type, bool winograd,
-                     const Epilogue& epilogue) {
+                     const Epilogue& epilogue, bool blocked) {
   const ConvFormats plain = ConvFormats::plain(shape, type);
   const ConvFormats any = {any_format(plain.x), any_format(plain.filter),
                            any_format(plain.y)};
@@ -55,6 +60,13 @@ ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
     } catch (const dnnl::error& e) {
       if (e.status != dnnl_unimplemented) throw;
     }
+  }
+  if (blocked && type == memory::data_type::f32 && has_whole_blocks(shape)) {
+    ConvPrimitive in_blocks(
+        direction, shape,
+        {blocked_format(plain.x), any.filter, blocked_format(plain.y)},
+        epilogue);
+    if (!in_blocks.slow()) return in_blocks;
   }
   // For NCHW there is little vector code; for NHWC there is, except for odd
   // shapes.
@@ -76,6 +88,10 @@ ConvFormats ConvFormats::plain(const ConvShape& s, memory::data_type type) {
   return {image_desc(s, s.in_channels, s.height.in, s.width.in, type),
           filter_desc(s, type),
           image_desc(s, s.out_channels, s.height.out, s.width.out, type)};
+}
+
+memory::desc blocked_format(const memory::desc& desc) {
+  return {desc.dims(), desc.data_type(), Tag::nChw16c};
 }
 
 memory::desc any_format(const memory::desc& desc) {
@@ -162,11 +178,21 @@ void ConvPrimitive::execute(const dnnl::stream& stream, const memory& x,
 
 ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
                    memory::data_type type, bool winograd,
-                   const Epilogue& epilogue)
+                   const Epilogue& epilogue, Blocked blocked)
     : direction_(direction),
-      primitive_(choose(direction, shape, type, winograd, epilogue)) {
-  const ConvFormats outside = ConvFormats::plain(shape, type);
+      primitive_(choose(direction, shape, type, winograd, epilogue,
+                        blocked.x || blocked.y)) {
+  ConvFormats outside = ConvFormats::plain(shape, type);
   const ConvFormats& inside = primitive_.formats();
+  if (blocked.x) outside.x = blocked_format(outside.x);
+  if (blocked.y) outside.y = blocked_format(outside.y);
+  if (direction != ConvDirection::kBackwardFilter && blocked.result) {
+    const bool to_x = direction == ConvDirection::kBackwardInput;
+    memory::desc& made = to_x ? outside.x : outside.y;
+    gives_blocked_ = made.dims()[1] % 16 == 0 &&
+                     (to_x ? inside.x : inside.y) == blocked_format(made);
+    if (gives_blocked_) made = blocked_format(made);
+  }
   x_ = side(outside.x, inside.x, direction == ConvDirection::kBackwardInput);
   filter_ = side(outside.filter, inside.filter,
                  direction == ConvDirection::kBackwardFilter);

@@ -1,5 +1,6 @@
 // ConvPrimitive: a convolution of oneDNN's for one shape.
-// ConvPlan: the same with what brings tensors into its formats and back.
+// ConvPlan: the same with what brings tensors into its formats and back, where
+// they are not blocked already.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -25,6 +26,8 @@ struct ConvFormats {
   static ConvFormats plain(const ConvShape& shape,
                            dnnl::memory::data_type type);
 };
+// Channels in blocks of 16.
+dnnl::memory::desc blocked_format(const dnnl::memory::desc& desc);
 dnnl::memory::desc any_format(const dnnl::memory::desc& desc);
 
 // Fixed once made; several threads may execute it at once, each with a
@@ -66,13 +69,22 @@ class ConvPrimitive {
 // threads at once. Throws dnnl::error where oneDNN has nothing for the type.
 class ConvPlan {
  public:
+  // Which images come blocked, and whether the result may be given so.
+  struct Blocked {
+    bool x = false;
+    bool y = false;
+    bool result = false;
+    bool operator==(const Blocked&) const = default;
+  };
   // `winograd`: by Winograd's minimal filtering where that is faster. Only a
   // forward convolution has an epilogue.
   ConvPlan(ConvDirection direction, const ConvShape& shape,
            dnnl::memory::data_type type, bool winograd,
-           const Epilogue& epilogue);
+           const Epilogue& epilogue, Blocked blocked);
 
   const ConvPrimitive& primitive() const { return primitive_; }
+  // Whether the image that it makes is blocked.
+  bool gives_blocked() const { return gives_blocked_; }
   // Bytes of memory that execute() needs for itself, aligned to kAlignment.
   int64_t workspace_bytes() const { return workspace_bytes_; }
   static constexpr int64_t kAlignment = 64;
@@ -96,6 +108,7 @@ class ConvPlan {
 
   const ConvDirection direction_;
   ConvPrimitive primitive_;
+  bool gives_blocked_ = false;
   int64_t workspace_bytes_ = 0;
   Side x_;
   Side filter_;

@@ -5,6 +5,7 @@
 #include "rondo/kernels/cpu/broadcast.h"
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/register.h"
+#include "rondo/kernels/layout.h"
 #include "rondo/tensor/reduce.h"
 
 namespace rondo {
@@ -75,10 +76,13 @@ class Unary final : public Kernel {
   Unary(UnaryOp op, double alpha) : op_(op), alpha_(alpha) {}
   Status run(KernelContext& c) override {
     const Tensor& x = c.input(0);
+    const Layout layout = x.layout();
     Tensor& y = output_in_place(c, x.dtype(), x.shape(), {0});
     run_unary(op_, x, y, alpha_);
+    y.set_layout(layout);
     return {};
   }
+  bool takes_layouts() const override { return true; }
 
  private:
   const UnaryOp op_;
@@ -89,17 +93,19 @@ class Binary final : public Kernel {
  public:
   explicit Binary(BinaryOp op) : op_(op) {}
   Status run(KernelContext& c) override {
+    const Layout layout = align_layouts(c);
     const Tensor& a = c.input(0);
     const Tensor& b = c.input(1);
-    if (a.shape() == b.shape()) {
-      Tensor& out = output_in_place(c, a.dtype(), a.shape(), {0, 1});
-      return run_binary(op_, a, b, out);
+    Shape shape = a.shape();
+    if (shape != b.shape()) {
+      const Tensor* const both[] = {&a, &b};
+      RONDO_ASSIGN_OR_RETURN(shape, broadcast_shape(both));
     }
-    const Tensor* const both[] = {&a, &b};
-    RONDO_ASSIGN_OR_RETURN(const Shape shape, broadcast_shape(both));
     Tensor& out = output_in_place(c, a.dtype(), shape, {0, 1});
+    out.set_layout(layout);
     return run_binary(op_, a, b, out);
   }
+  bool takes_layouts() const override { return true; }
 
  private:
   const BinaryOp op_;
@@ -110,6 +116,7 @@ class Grad final : public Kernel {
  public:
   Grad(BinaryOp op, double alpha) : op_(op), alpha_(alpha) {}
   Status run(KernelContext& c) override {
+    const Layout layout = align_layouts(c);
     const Tensor& dy = c.input(0);
     const Tensor& x = c.input(1);
     if (dy.shape() != x.shape())
@@ -118,8 +125,10 @@ class Grad final : public Kernel {
                    dy.shape().to_string(), x.shape().to_string());
     Tensor& dx = output_in_place(c, dy.dtype(), dy.shape(), {0, 1});
     run_same_shape(op_, dy, x, dx, alpha_);
+    dx.set_layout(layout);
     return {};
   }
+  bool takes_layouts() const override { return true; }
 
  private:
   const BinaryOp op_;
@@ -130,6 +139,7 @@ class Grad final : public Kernel {
 // are the same in every run.
 Status run_add_n(const Node&, KernelContext& c) {
   constexpr int kAtOnce = 16;
+  const Layout layout = align_layouts(c);
   const Tensor& first = c.input(0);
   int reuse = 0;
   for (int i = 0; i < c.inputs(); ++i) {
@@ -141,6 +151,7 @@ Status run_add_n(const Node&, KernelContext& c) {
     if (i < kAtOnce && c.input(i).unique()) reuse = i;
   }
   Tensor& out = output_in_place(c, first.dtype(), first.shape(), {reuse});
+  out.set_layout(layout);
   const size_t size = size_of(first.dtype());
   for_elements(out.count(), [&](int64_t begin, int64_t end) {
     const void* from[kAtOnce];
@@ -311,7 +322,7 @@ void register_elementwise_kernels(KernelRegistry& kernels) {
           return std::make_unique<Grad>(tanh ? BinaryOp::kGeluTanhGrad : op,
                                         alpha_of(node));
         });
-  kernels.add("AddN", "cpu", from_function(run_add_n));
+  kernels.add("AddN", "cpu", from_function(run_add_n, true));
   kernels.add("SumToGrad", "cpu", from_function(run_sum_to_grad));
   register_logic_kernels(kernels);
 }

@@ -25,8 +25,7 @@ Epilogue Epilogue::of(const Node& node) {
   Epilogue epilogue{.bias = true};
   const auto& name = node.attrs().get<std::string>("activation");
   if (name.empty()) return epilogue;
-  const auto* const entry =
-      std::ranges::find(kActivations, name, &Entry::name);
+  const auto* const entry = std::ranges::find(kActivations, name, &Entry::name);
   if (entry == std::end(kActivations))
     throw Error(Code::kInvalidArgument,
                 fmt::format("{}: there is no activation \"{}\"",

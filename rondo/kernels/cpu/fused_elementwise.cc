@@ -5,6 +5,7 @@
 
 #include "rondo/kernels/cpu/broadcast.h"
 #include "rondo/kernels/cpu/fused_kernels.h"
+#include "rondo/kernels/layout.h"
 
 namespace rondo {
 namespace {
@@ -88,12 +89,14 @@ void share_blocks(ElementwiseProgram& program) {
 class FusedElementwise final : public Kernel {
  public:
   explicit FusedElementwise(const Node& node)
-      : program_(ElementwiseProgram::parse(
-                     node.attrs().get<std::string>("program"),
-                     static_cast<int>(node.inputs().size()))
-                     .value()) {}
+      : program_(
+            ElementwiseProgram::parse(node.attrs().get<std::string>("program"),
+                                      static_cast<int>(node.inputs().size()))
+                .value()) {}
 
+  bool takes_layouts() const override { return true; }
   Status run(KernelContext& c) override {
+    const Layout layout = align_layouts(c);
     const Tensor* tensors[Broadcast::kMaxInputs];
     const Shape* shapes[Broadcast::kMaxInputs];
     const auto count = static_cast<size_t>(program_.inputs);
@@ -105,6 +108,7 @@ class FusedElementwise final : public Kernel {
                            broadcast_shape({tensors, count}));
     const DType dtype = c.input(0).dtype();
     Tensor& out = result(c, dtype, shape);
+    out.set_layout(layout);
     if (out.count() == 0) return {};
     RONDO_ASSIGN_OR_RETURN(const Broadcast plan,
                            plan_broadcast(shape, {shapes, count}));
@@ -113,17 +117,16 @@ class FusedElementwise final : public Kernel {
     for (size_t i = 0; i < count; ++i)
       data[i] = static_cast<const char*>(c.input(static_cast<int>(i)).data());
     auto* const to = static_cast<char*>(out.data());
-    for_each_row(plan, [&](const Broadcast::Steps& at, int64_t first,
-                           int64_t n) {
-      const char* from[Broadcast::kMaxInputs];
-      for (int64_t done = 0; done < n; done += kBlock) {
-        for (size_t i = 0; i < count; ++i)
-          from[i] =
-              data[i] + (at[i] + done * plan.inner_step()[i]) * size;
-        run_block(dtype, from, plan.inner_step(), to + (first + done) * size,
-                  std::min(kBlock, n - done));
-      }
-    });
+    for_each_row(
+        plan, [&](const Broadcast::Steps& at, int64_t first, int64_t n) {
+          const char* from[Broadcast::kMaxInputs];
+          for (int64_t done = 0; done < n; done += kBlock) {
+            for (size_t i = 0; i < count; ++i)
+              from[i] = data[i] + (at[i] + done * plan.inner_step()[i]) * size;
+            run_block(dtype, from, plan.inner_step(),
+                      to + (first + done) * size, std::min(kBlock, n - done));
+          }
+        });
     return {};
   }
 
@@ -139,9 +142,9 @@ class FusedElementwise final : public Kernel {
 
   void run_block(DType dtype, const char* const* inputs,
                  const Broadcast::Steps& steps, char* out, int64_t n) const {
-    alignas(64) std::byte
-        blocks[static_cast<size_t>(ElementwiseProgram::kMostBlocks)]
-              [kBlockBytes];
+    alignas(64)
+        std::byte blocks[static_cast<size_t>(ElementwiseProgram::kMostBlocks)]
+                        [kBlockBytes];
     alignas(64) std::byte filled[2][kBlockBytes];
     for (const ElementwiseStep& step : program_.steps) {
       const bool is_last = &step == &program_.steps.back();

@@ -6,8 +6,9 @@ namespace rondo {
 
 using dnnl::memory;
 
-std::optional<MatMulPrimitive> MatMulPrimitive::make(
-    const GemmShape& s, memory::data_type type, const Epilogue& epilogue) {
+std::optional<MatMulPrimitive> MatMulPrimitive::make(const GemmShape& s,
+                                                     memory::data_type type,
+                                                     const Epilogue& epilogue) {
   const auto describe = [&](int64_t rows, int64_t columns, bool transposed) {
     return memory::desc(
         {rows, columns}, type,

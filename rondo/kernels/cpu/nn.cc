@@ -4,6 +4,7 @@
 #include "rondo/kernels/cpu/nn_kernels.h"
 #include "rondo/kernels/cpu/row_ops.h"
 #include "rondo/kernels/cpu/widen.h"
+#include "rondo/kernels/layout.h"
 
 namespace rondo {
 
@@ -20,6 +21,17 @@ Result<Channels> channels_of(const Node& node, const Shape& shape) {
   c.count = shape[axis];
   for (int i = axis + 1; i < shape.rank(); ++i) c.inner *= shape[i];
   return c;
+}
+
+Result<Channels> channels_of_input(const Node& node, KernelContext& c, int i) {
+  RONDO_ASSIGN_OR_RETURN(Channels s, channels_of(node, c.input(i).shape()));
+  const bool last = node.attrs().get<std::string>("data_format") == "NHWC";
+  if (accept_layout(c, i, blocked_layout(last)) == Layout::kRowMajor) return s;
+  const Shape& shape = c.input(i).shape();
+  s.blocked = true;
+  s.outer = shape[0];
+  s.inner = c.input(i).count() / (s.outer * s.count);
+  return s;
 }
 
 namespace {
@@ -70,6 +82,13 @@ Status run_bias_add(const Node& node, KernelContext& c) {
 template <class T>
 void sum_channels(const T* g, T* to, const Channels& s) {
   const RowOps<T>& ops = row_ops<T>();
+  if (s.blocked) {
+    std::fill_n(to, s.count, T{0});
+    s.each_channel_piece([&](int64_t at, int64_t channel) {
+      ops.column_sums(g + at, s.inner, Channels::kLanes, to + channel);
+    });
+    return;
+  }
   if (s.inner == 1) {
     const int64_t parts = parts_of(s.outer, s.count);
     std::vector<T> sums(static_cast<size_t>(parts * s.count));
@@ -93,8 +112,7 @@ void sum_channels(const T* g, T* to, const Channels& s) {
 }
 
 Status run_bias_add_grad(const Node& node, KernelContext& c) {
-  RONDO_ASSIGN_OR_RETURN(const Channels s,
-                         channels_of(node, c.input(0).shape()));
+  RONDO_ASSIGN_OR_RETURN(const Channels s, channels_of_input(node, c, 0));
   const Tensor g = widen(c, c.input(0));
   WideOutput y(c, 0, c.input(0).dtype(), {s.count});
   dispatch_wide(g.dtype(), [&]<class T>() {
@@ -207,7 +225,7 @@ void register_nn_kernels(KernelRegistry& kernels) {
     kernels.add(op, "cpu", from_function(run));
   };
   add("BiasAdd", run_bias_add);
-  add("BiasAddGrad", run_bias_add_grad);
+  kernels.add("BiasAddGrad", "cpu", from_function(run_bias_add_grad, true));
   add("Softmax", run_softmax<false>);
   add("LogSoftmax", run_softmax<true>);
   add("SoftmaxGrad", run_softmax_grad<false>);

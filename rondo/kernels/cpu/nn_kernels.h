@@ -31,14 +31,45 @@ struct Rows {
   }
 };
 
-// Where the channels of a tensor are: [outer, channels, inner].
+// Where the channels of a tensor are: [outer, channels, inner], or, blocked,
+// [outer, channels / kLanes, inner, kLanes].
 struct Channels {
+  static constexpr int64_t kLanes = 16;
   int64_t outer = 1;
   int64_t count = 0;
   int64_t inner = 1;
+  bool blocked = false;
+
+  // Calls f(at, channel) on several threads for each of the outer * blocks
+  // pieces of a blocked tensor, which has `inner` rows of kLanes columns from
+  // element `at` on, the columns being those of `channel` and behind it.
+  template <class F>
+  void each_piece(const F& f) const {
+    const int64_t piece = inner * kLanes;
+    const int64_t blocks = count / kLanes;
+    parallel_for(outer * blocks, std::max<int64_t>(1, 16384 / (piece + 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t p = begin; p < end; ++p)
+                     f(p * piece, p % blocks * kLanes);
+                 });
+  }
+  // The same where a thread has all pieces of its channels.
+  template <class F>
+  void each_channel_piece(const F& f) const {
+    const int64_t piece = inner * kLanes;
+    const int64_t blocks = count / kLanes;
+    parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b)
+        for (int64_t o = 0; o < outer; ++o)
+          f((o * blocks + b) * piece, b * kLanes);
+    });
+  }
 };
 // By the data_format of the node, "NHWC" or "NCHW".
 Result<Channels> channels_of(const Node& node, const Shape& shape);
+// Of input i, which becomes row-major where it is blocked for another format.
+Result<Channels> channels_of_input(const Node& node, KernelContext& context,
+                                   int i);
 
 // Divides rows among threads for sums: f(part, begin, end) for each part; gives
 // the number of parts, which depends on sizes and the number of threads alone.

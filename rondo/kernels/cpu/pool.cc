@@ -5,6 +5,7 @@
 
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/pool_shape.h"
+#include "rondo/kernels/layout.h"
 
 namespace rondo {
 
@@ -20,11 +21,22 @@ Result<PoolShape> PoolShape::of(const Shape& x, const Attrs& attrs) {
                          window_axis(window, 0, x[window.axis(0)], ksize[0]));
   RONDO_ASSIGN_OR_RETURN(shape.width,
                          window_axis(window, 1, x[window.axis(1)], ksize[1]));
-  shape.in = ImageSteps::of(shape.channels_last, shape.channels,
-                            shape.height.in, shape.width.in);
-  shape.out = ImageSteps::of(shape.channels_last, shape.channels,
-                             shape.height.out, shape.width.out);
+  shape.set_steps();
   return shape;
+}
+
+PoolShape PoolShape::blocked() const {
+  PoolShape shape = *this;
+  shape.batch = batch * (channels / 16);
+  shape.channels = 16;
+  shape.channels_last = true;
+  shape.set_steps();
+  return shape;
+}
+
+void PoolShape::set_steps() {
+  in = ImageSteps::of(channels_last, channels, height.in, width.in);
+  out = ImageSteps::of(channels_last, channels, height.out, width.out);
 }
 
 namespace {
@@ -176,6 +188,10 @@ void avg_pool_grad(const PoolShape& s, const T* grad, T* x) {
   });
 }
 
+Layout blocked_for(const PoolShape& s) {
+  return blocked_layout(s.channels_last);
+}
+
 Status check_shape(const Tensor& t, const Shape& wanted,
                    std::string_view name) {
   if (t.shape() == wanted) return {};
@@ -193,10 +209,13 @@ void dispatch_index(DType dtype, F&& f) {
 
 Status run_max_pool(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
-  RONDO_ASSIGN_OR_RETURN(const PoolShape s,
-                         PoolShape::of(x.shape(), node.attrs()));
+  RONDO_ASSIGN_OR_RETURN(PoolShape s, PoolShape::of(x.shape(), node.attrs()));
+  const Layout layout = accept_layout(c, 0, blocked_for(s));
   Tensor& y = c.allocate(0, x.dtype(), s.y());
   Tensor& where = c.allocate(1, pool_index_type(node.attrs()), s.y());
+  y.set_layout(layout);
+  where.set_layout(layout);
+  if (is_blocked(y)) s = s.blocked();
   dispatch_number(x.dtype(), [&]<class T>() {
     dispatch_index(where.dtype(), [&]<class Index>() {
       max_pool(s, x.span<T>().data(), y.span<T>().data(),
@@ -231,10 +250,13 @@ Status run_max_pool_grad(const Node& node, KernelContext& c) {
   const Tensor& where = c.input(1);
   const Tensor& grad = c.input(2);
   Shape shape;
-  RONDO_ASSIGN_OR_RETURN(const PoolShape s,
-                         shape_for_grad(node, c, grad, shape));
+  RONDO_ASSIGN_OR_RETURN(PoolShape s, shape_for_grad(node, c, grad, shape));
   RONDO_RETURN_IF_ERROR(check_shape(where, s.y(), "where"));
+  const Layout layout = accept_layout(c, 1, blocked_for(s));
+  c.set_input(2, in_layout(c.allocator(), grad, layout));
   Tensor& x = c.allocate(0, grad.dtype(), shape);
+  x.set_layout(layout);
+  if (is_blocked(x)) s = s.blocked();
   dispatch_number(grad.dtype(), [&]<class T>() {
     constexpr bool kWide = !std::is_same_v<T, Computed<T>>;
     Tensor sums = kWide ? c.scratch(DType::kF32, shape) : x;
@@ -272,9 +294,11 @@ Status run_max_pool_pick(const Node& node, KernelContext& c) {
 
 Status run_avg_pool(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
-  RONDO_ASSIGN_OR_RETURN(const PoolShape s,
-                         PoolShape::of(x.shape(), node.attrs()));
+  RONDO_ASSIGN_OR_RETURN(PoolShape s, PoolShape::of(x.shape(), node.attrs()));
+  const Layout layout = accept_layout(c, 0, blocked_for(s));
   Tensor& y = c.allocate(0, x.dtype(), s.y());
+  y.set_layout(layout);
+  if (is_blocked(y)) s = s.blocked();
   dispatch_float(x.dtype(), [&]<class T>() {
     avg_pool(s, x.span<T>().data(), y.span<T>().data());
   });
@@ -284,9 +308,11 @@ Status run_avg_pool(const Node& node, KernelContext& c) {
 Status run_avg_pool_grad(const Node& node, KernelContext& c) {
   const Tensor& grad = c.input(1);
   Shape shape;
-  RONDO_ASSIGN_OR_RETURN(const PoolShape s,
-                         shape_for_grad(node, c, grad, shape));
+  RONDO_ASSIGN_OR_RETURN(PoolShape s, shape_for_grad(node, c, grad, shape));
+  const Layout layout = accept_layout(c, 1, blocked_for(s));
   Tensor& x = c.allocate(0, grad.dtype(), shape);
+  x.set_layout(layout);
+  if (is_blocked(x)) s = s.blocked();
   dispatch_float(grad.dtype(), [&]<class T>() {
     avg_pool_grad(s, grad.span<T>().data(), x.span<T>().data());
   });
@@ -296,12 +322,12 @@ Status run_avg_pool_grad(const Node& node, KernelContext& c) {
 }  // namespace
 
 void register_pool_kernels(KernelRegistry& kernels) {
-  const auto add = [&](std::string_view op, KernelFn run) {
-    kernels.add(op, "cpu", from_function(run));
+  const auto add = [&](std::string_view op, KernelFn run, bool layouts = true) {
+    kernels.add(op, "cpu", from_function(run, layouts));
   };
   add("MaxPool", run_max_pool);
   add("MaxPoolGrad", run_max_pool_grad);
-  add("MaxPoolPick", run_max_pool_pick);
+  add("MaxPoolPick", run_max_pool_pick, false);
   add("AvgPool", run_avg_pool);
   add("AvgPoolGrad", run_avg_pool_grad);
 }

@@ -40,11 +40,14 @@ struct PoolShape {
   ImageSteps in;
   ImageSteps out;
 
+  void set_steps();
   Shape y() const {
     if (channels_last) return {batch, height.out, width.out, channels};
     return {batch, channels, height.out, width.out};
   }
   static Result<PoolShape> of(const Shape& x, const Attrs& attrs);
+  // Of blocked images: each block of channels is an image by itself.
+  PoolShape blocked() const;
 
   // The most channels that a task has.
   static constexpr int64_t kLanes = 64;
