@@ -1,5 +1,5 @@
-// Blocked images: between kernels that take them, convolutions leave channels in
-// blocks of 16, as oneDNN computes on them.
+// Blocked images: between kernels that take them, convolutions leave channels
+// in blocks of 16, as oneDNN computes on them.
 #pragma once
 
 #include "rondo/kernels/kernel.h"

@@ -38,8 +38,7 @@ void expect_near(const Tensor& a, const Tensor& b, float tolerance,
   for (const float x : b.span<float>())
     largest = std::max(largest, std::abs(x));
   for (size_t i = 0; i < static_cast<size_t>(a.count()); ++i)
-    ASSERT_NEAR(a.span<float>()[i], b.span<float>()[i],
-                tolerance * largest)
+    ASSERT_NEAR(a.span<float>()[i], b.span<float>()[i], tolerance * largest)
         << what << " element " << i;
 }
 
@@ -66,8 +65,8 @@ TEST(Layout, ThereAndBack) {
                Error);
 }
 
-// `use` behind a convolution that leaves its result blocked, and behind the same
-// values fed.
+// `use` behind a convolution that leaves its result blocked, and behind the
+// same values fed.
 class Blocked : public testing::TestWithParam<const char*> {
  protected:
   static constexpr int64_t kChannels = 48;
@@ -92,8 +91,7 @@ class Blocked : public testing::TestWithParam<const char*> {
     Graph g;
     Value seed = placeholder(g, {.shape = PartialShape(image(32))});
     Value filter = placeholder(g, {.shape = {3, 3, 32, kChannels}});
-    Value parameter =
-        placeholder(g, {.shape = PartialShape(parameter_shape)});
+    Value parameter = placeholder(g, {.shape = PartialShape(parameter_shape)});
     Value fed = placeholder(g, {.shape = PartialShape(image(kChannels))});
     Value blocked = conv(seed, filter);
     std::vector<Value> ys[2];
@@ -128,20 +126,24 @@ class Blocked : public testing::TestWithParam<const char*> {
 
 TEST_P(Blocked, ElementWise) {
   check("relu", [](Value x, Value) { return relu(x); });
-  check("add", [](Value x, Value) { return x + tanh(x); }, 1e-6F);
+  check(
+      "add", [](Value x, Value) { return x + tanh(x); }, 1e-6F);
   check("scalar", [](Value x, Value) { return x * 3.0F + 1.0F; });
   check("sum", [](Value x, Value) { return make("AddN", {x, relu(x), x}); });
 }
 
 TEST_P(Blocked, WhatIsBroadcastIsRowMajor) {
   const Shape row = last() ? Shape{kChannels} : Shape{kChannels, 1, 1};
-  check("row", [](Value x, Value b) { return x * b; }, 1e-5F, row);
+  check(
+      "row", [](Value x, Value b) { return x * b; }, 1e-5F, row);
 }
 
 TEST_P(Blocked, MixedWithRowMajor) {
   const Shape whole = image(kChannels);
-  check("plain right", [](Value x, Value b) { return x + b; }, 1e-5F, whole);
-  check("plain left", [](Value x, Value b) { return b * x; }, 1e-5F, whole);
+  check(
+      "plain right", [](Value x, Value b) { return x + b; }, 1e-5F, whole);
+  check(
+      "plain left", [](Value x, Value b) { return b * x; }, 1e-5F, whole);
 }
 
 TEST_P(Blocked, Pooling) {
@@ -150,8 +152,10 @@ TEST_P(Blocked, Pooling) {
   options.ksize = {3, 3};
   options.strides = {2, 2};
   options.padding = "SAME";
-  check("max", [&](Value x, Value) { return max_pool(x, options); }, 1e-6F);
-  check("avg", [&](Value x, Value) { return avg_pool(x, options); }, 1e-6F);
+  check(
+      "max", [&](Value x, Value) { return max_pool(x, options); }, 1e-6F);
+  check(
+      "avg", [&](Value x, Value) { return avg_pool(x, options); }, 1e-6F);
 }
 
 TEST_P(Blocked, BatchNorm) {
@@ -159,10 +163,10 @@ TEST_P(Blocked, BatchNorm) {
       "batch norm",
       [&](Value x, Value scale) {
         // What is normalised has no gradient by x if all of it counts alike.
-        return relu(fused_batch_norm(
-                        {.x = x, .scale = scale, .offset = scale * 0.5F},
-                        {.data_format = GetParam()})
-                        .y);
+        return relu(
+            fused_batch_norm({.x = x, .scale = scale, .offset = scale * 0.5F},
+                             {.data_format = GetParam()})
+                .y);
       },
       1e-5F);
 }
@@ -177,9 +181,8 @@ TEST_P(Blocked, Convolutions) {
   for (const int64_t size : {1, 3})
     for (const int64_t stride : {1, 2})
       for (const int64_t out : {16, 32, 5})
-        check(
-            "conv", [&](Value x, Value w) { return conv(x, w, stride); },
-            1e-4F, {size, size, kChannels, out});
+        check("conv", [&](Value x, Value w) { return conv(x, w, stride); },
+              1e-4F, {size, size, kChannels, out});
 }
 
 TEST_P(Blocked, AxesThatOnlyLookLikeChannels) {

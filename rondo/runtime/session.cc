@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <thread>
 
+#include "rondo/base/cores.h"
 #include "rondo/graph/passes/passes.h"
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/kernel_registry.h"
@@ -64,10 +64,8 @@ struct Session::Impl {
   Impl(Graph& g, const SessionOptions& o)
       : graph(g),
         inter_op(std::max(1, o.inter_op_threads)),
-        intra_op(o.intra_op_threads > 0
-                     ? o.intra_op_threads
-                     : static_cast<int>(
-                           std::max(1U, std::thread::hardware_concurrency()))),
+        intra_op(o.intra_op_threads > 0 ? o.intra_op_threads
+                                        : share_of_cores()),
         workers(inter_op - 1, [n = intra_op] { set_intra_op_threads(n); }) {}
 
   Result<std::shared_ptr<Compiled>> compiled(

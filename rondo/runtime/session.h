@@ -16,7 +16,8 @@ namespace rondo {
 
 struct SessionOptions {
   // Threads that one run may use for independent nodes, and those that one node
-  // may use; 0: one for nodes, and as many within a node as there are cores.
+  // may use; 0: one for nodes, and within a node this process's share of the
+  // host's cores (rondo/base/cores.h).
   int inter_op_threads = 0;
   int intra_op_threads = 0;
 };
