@@ -13,7 +13,8 @@ RONDO_API int available_cores();
 // the job; at least 1. A process that the launcher bound to some of the host's
 // `all` cores has those for itself. An error when a variable is no number.
 RONDO_API Result<int> share_of_cores(const Env& env, int available, int all);
-// The same of this process, which takes all it may where a variable is no number.
+// The same of this process, which takes all it may where a variable is no
+// number.
 RONDO_API int share_of_cores();
 
 }  // namespace rondo

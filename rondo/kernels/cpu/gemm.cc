@@ -23,15 +23,9 @@ bool gemm_primitive(const GemmShape& s, dnnl::memory::data_type type,
   return true;
 }
 
-// Whether sgemm would be slow: it copies blocks of a transposed right factor
-// against the cache when its rows are long. A primitive takes some time to
-// look up.
-bool suits_primitive(const GemmShape& s) {
-  return s.transpose_b && s.k >= 1024 && s.m * s.n * s.k >= (1 << 25);
-}
-
 void gemm_f32(const GemmShape& s, const float* a, const float* b, float* c) {
-  if (suits_primitive(s) &&
+  // A primitive takes some time to look up.
+  if (suits_primitive(s) && s.m * s.n * s.k >= (1 << 25) &&
       gemm_primitive(s, dnnl::memory::data_type::f32, a, b, c))
     return;
   const auto status = dnnl_sgemm(
@@ -117,6 +111,10 @@ void gemm_of(const GemmShape& s, const T* a, const T* b, T* c) {
 }
 
 }  // namespace
+
+bool suits_primitive(const GemmShape& s) {
+  return s.transpose_b && s.k >= 512 && s.m * s.n * s.k >= (1 << 21);
+}
 
 Status find_sides(const Tensor& a, const Tensor& b, GemmShape& s) {
   const Shape& x = a.shape();

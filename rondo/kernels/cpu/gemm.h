@@ -23,6 +23,11 @@ struct GemmShape {
 // says whether they are transposed; an error when they do not fit.
 Status find_sides(const Tensor& a, const Tensor& b, GemmShape& shape);
 
+// Whether oneDNN's matmul primitive is faster for f32 than its sgemm, which
+// copies blocks of a transposed right factor against the cache when its rows
+// are long.
+bool suits_primitive(const GemmShape& shape);
+
 // Of elements of `dtype`, which is any number. 16-bit floating point adds up in
 // f32; integers wrap. Uses the calling thread's intra-op threads.
 void gemm(DType dtype, const GemmShape& shape, const void* a, const void* b,

@@ -1,6 +1,7 @@
 #include "rondo/kernels/cpu/matmul_primitive.h"
 
 #include "rondo/kernels/cpu/conv_primitive.h"
+#include "rondo/kernels/cpu/parallel.h"
 
 namespace rondo {
 
@@ -46,6 +47,35 @@ void MatMulPrimitive::execute(const void* a, const void* b, const void* bias,
   if (has_bias_) args.emplace(DNNL_ARG_BIAS, at(bias_, bias));
   primitive_.execute(stream, args);
   stream.wait();
+}
+
+Status MatMulPrimitives::run(KernelContext& c, const GemmShape& shape,
+                             const void* a, const void* b, const void* bias,
+                             void* y) {
+  try {
+    const auto primitive = find(shape);
+    Tensor workspace = c.scratch(
+        DType::kU8, {static_cast<int64_t>(primitive->workspace_bytes())});
+    primitive->execute(a, b, bias, y, workspace.data());
+  } catch (const dnnl::error& e) {
+    return error(Code::kInternal, "oneDNN: {}", e.what());
+  }
+  return {};
+}
+
+std::shared_ptr<const MatMulPrimitive> MatMulPrimitives::find(
+    const GemmShape& shape) {
+  const int threads = intra_op_threads();
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_)
+    if (entry.threads == threads && entry.shape == shape)
+      return entry.primitive;
+  auto made = MatMulPrimitive::make(shape, memory::data_type::f32, epilogue_);
+  if (!made) throw Error(Code::kInternal, "oneDNN has no such product");
+  auto primitive = std::make_shared<const MatMulPrimitive>(std::move(*made));
+  entries_.insert(entries_.begin(), {shape, threads, primitive});
+  if (entries_.size() > kKept) entries_.pop_back();
+  return primitive;
 }
 
 }  // namespace rondo

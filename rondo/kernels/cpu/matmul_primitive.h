@@ -1,10 +1,14 @@
 // MatMulPrimitive: a product of matrices of oneDNN's for one shape.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <vector>
 
 #include "rondo/kernels/cpu/epilogue.h"
 #include "rondo/kernels/cpu/gemm.h"
+#include "rondo/kernels/kernel.h"
 
 namespace rondo {
 
@@ -28,6 +32,32 @@ class MatMulPrimitive {
   dnnl::memory::desc a_, b_, bias_, c_, scratchpad_;
   bool has_bias_ = false;
   dnnl::matmul primitive_;
+};
+
+// The primitives that one node has needed so far. Any thread.
+class MatMulPrimitives {
+ public:
+  explicit MatMulPrimitives(Epilogue epilogue = {}) : epilogue_(epilogue) {}
+  // y = a b (+ bias) of f32, with the context's scratch memory.
+  Status run(KernelContext& context, const GemmShape& shape, const void* a,
+             const void* b, const void* bias, void* y);
+
+ private:
+  // For as many threads as the caller has.
+  std::shared_ptr<const MatMulPrimitive> find(const GemmShape& shape);
+
+  struct Entry {
+    GemmShape shape;
+    int threads = 0;
+    std::shared_ptr<const MatMulPrimitive> primitive;
+  };
+  // A program has few shapes: a full batch and a last one, for training and for
+  // evaluation.
+  static constexpr size_t kKept = 16;
+
+  const Epilogue epilogue_;
+  std::mutex mutex_;
+  std::vector<Entry> entries_;  // the newest first; guarded by mutex_
 };
 
 }  // namespace rondo

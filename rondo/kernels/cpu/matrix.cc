@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "rondo/kernels/cpu/gemm.h"
+#include "rondo/kernels/cpu/matmul_primitive.h"
 #include "rondo/kernels/cpu/matrix_kernels.h"
 #include "rondo/kernels/cpu/parallel.h"
 
@@ -23,12 +24,15 @@ class MatMul final : public Kernel {
                    a.shape().to_string(), b.shape().to_string());
     RONDO_RETURN_IF_ERROR(find_sides(a, b, s));
     Tensor& y = c.allocate(0, a.dtype(), {s.m, s.n});
+    if (a.dtype() == DType::kF32 && suits_primitive(s))
+      return primitives_.run(c, s, a.data(), b.data(), nullptr, y.data());
     gemm(a.dtype(), s, a.data(), b.data(), y.data());
     return {};
   }
 
  private:
   const GemmShape shape_;
+  MatMulPrimitives primitives_;
 };
 
 // How the matrices of two batches meet: for each of the product, which of x and
