@@ -46,16 +46,16 @@ Node& QueueBase::enqueue_many(const std::vector<Value>& components) const {
   return add("QueueEnqueueMany", components);
 }
 std::vector<Value> QueueBase::dequeue() const {
-  return outputs_of(add("QueueDequeue", {}));
+  return array::outputs_of(add("QueueDequeue", {}));
 }
 std::vector<Value> QueueBase::dequeue_many(Value n) const {
-  return outputs_of(add("QueueDequeueMany", {n}));
+  return array::outputs_of(add("QueueDequeueMany", {n}));
 }
 std::vector<Value> QueueBase::dequeue_many(int64_t n) const {
   return dequeue_many(constant(*graph_, static_cast<double>(n), DType::kI64));
 }
 std::vector<Value> QueueBase::dequeue_up_to(Value n) const {
-  return outputs_of(add("QueueDequeueUpTo", {n}));
+  return array::outputs_of(add("QueueDequeueUpTo", {n}));
 }
 std::vector<Value> QueueBase::dequeue_up_to(int64_t n) const {
   return dequeue_up_to(constant(*graph_, static_cast<double>(n), DType::kI64));
