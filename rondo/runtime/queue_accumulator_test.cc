@@ -20,7 +20,7 @@ std::vector<float> all(const Tensor& t) {
 std::vector<int64_t> ints(const Tensor& t) {
   return {t.span<int64_t>().begin(), t.span<int64_t>().end()};
 }
-Tensor floats(const Shape& shape, std::vector<float> values) {
+Tensor floats(const Shape& shape, const std::vector<float>& values) {
   return Tensor::of<float>(shape, std::span<const float>(values));
 }
 Tensor number(int64_t value) { return Tensor::full<int64_t>({}, value); }
@@ -53,7 +53,7 @@ struct Dense {
     options.name = "acc";
     return options;
   }
-  Status give(std::vector<float> values, int64_t at = 0) {
+  Status give(const std::vector<float>& values, int64_t at = 0) {
     return session.run(
         apply,
         {{gradient, floats({static_cast<int64_t>(values.size())}, values)},
@@ -178,16 +178,16 @@ TEST(ConditionalAccumulator, RefusesWhatDoesNotFit) {
 }
 
 struct Sparse {
-  explicit Sparse(AccumulatorOptions options = {})
-      : accumulator(g, std::move(options)),
+  explicit Sparse(const AccumulatorOptions& options = {})
+      : accumulator(g, options),
         values(placeholder(g, {.name = "values"})),
         indices(placeholder(g, {.dtype = DType::kI64, .name = "indices"})),
         shape(placeholder(g, {.dtype = DType::kI64, .name = "shape"})),
         apply(accumulator.apply_grad({values, indices, shape}, count_of(g, 0))),
         take(accumulator.take_grad(count_of(g, 2))),
         session(g) {}
-  Status give(const Tensor& rows, std::vector<int64_t> at,
-              std::vector<int64_t> whole = {}) {
+  Status give(const Tensor& rows, const std::vector<int64_t>& at,
+              const std::vector<int64_t>& whole = {}) {
     auto vector = [](const std::vector<int64_t>& v) {
       return Tensor::of<int64_t>({static_cast<int64_t>(v.size())},
                                  std::span<const int64_t>(v));

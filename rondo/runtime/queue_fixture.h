@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "rondo/graph/ops/basic.h"
@@ -16,7 +15,7 @@ inline float only(const Tensor& t) { return t.span<float>()[0]; }
 inline std::vector<float> all(const Tensor& t) {
   return {t.span<float>().begin(), t.span<float>().end()};
 }
-inline Tensor floats(std::vector<float> values) {
+inline Tensor floats(const std::vector<float>& values) {
   return Tensor::of<float>({static_cast<int64_t>(values.size())},
                            std::span<const float>(values));
 }
@@ -46,8 +45,8 @@ struct Scalars {
   Status enqueue(float value) {
     return session.run(put, {{x, Tensor::full<float>({}, value)}});
   }
-  Status enqueue_many(std::vector<float> values) {
-    return session.run(put_many, {{rows, floats(std::move(values))}});
+  Status enqueue_many(const std::vector<float>& values) {
+    return session.run(put_many, {{rows, floats(values)}});
   }
   Result<Tensor> dequeue_many(int64_t count) {
     return session.run(take_many, {{n, Tensor::full<int64_t>({}, count)}});

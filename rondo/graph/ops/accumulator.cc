@@ -180,8 +180,9 @@ void register_accumulator_ops(OpRegistry& ops) {
                infer_count});
 }
 
-AccumulatorBase::AccumulatorBase(Graph& graph, AccumulatorOptions options,
-                                 bool sparse, std::string_view default_name)
+AccumulatorBase::AccumulatorBase(Graph& graph,
+                                 const AccumulatorOptions& options, bool sparse,
+                                 std::string_view default_name)
     : graph_(&graph), dtype_(options.dtype) {
   const std::string own = graph.unique_name(
       options.name.empty() ? default_name : std::string_view(options.name));
@@ -214,10 +215,9 @@ Value AccumulatorBase::num_accumulated() const {
   return add("AccumulatorNumAccumulated", {}).output();
 }
 
-ConditionalAccumulator::ConditionalAccumulator(Graph& graph,
-                                               AccumulatorOptions options)
-    : AccumulatorBase(graph, std::move(options), false,
-                      "conditional_accumulator") {}
+ConditionalAccumulator::ConditionalAccumulator(
+    Graph& graph, const AccumulatorOptions& options)
+    : AccumulatorBase(graph, options, false, "conditional_accumulator") {}
 
 Node& ConditionalAccumulator::apply_grad(Value gradient,
                                          Value local_step) const {
@@ -228,9 +228,8 @@ Value ConditionalAccumulator::take_grad(Value num_required) const {
 }
 
 SparseConditionalAccumulator::SparseConditionalAccumulator(
-    Graph& graph, AccumulatorOptions options)
-    : AccumulatorBase(graph, std::move(options), true,
-                      "sparse_conditional_accumulator") {}
+    Graph& graph, const AccumulatorOptions& options)
+    : AccumulatorBase(graph, options, true, "sparse_conditional_accumulator") {}
 
 Node& SparseConditionalAccumulator::apply_grad(const Gradient& gradient,
                                                Value local_step) const {

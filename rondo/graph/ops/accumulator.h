@@ -33,7 +33,7 @@ class RONDO_API AccumulatorBase {
   Graph& graph() const { return *graph_; }
 
  protected:
-  AccumulatorBase(Graph& graph, AccumulatorOptions options, bool sparse,
+  AccumulatorBase(Graph& graph, const AccumulatorOptions& options, bool sparse,
                   std::string_view default_name);
   Node& add(std::string_view op, std::vector<Value> inputs) const;
 
@@ -47,7 +47,7 @@ class RONDO_API AccumulatorBase {
 class RONDO_API ConditionalAccumulator : public AccumulatorBase {
  public:
   explicit ConditionalAccumulator(Graph& graph,
-                                  AccumulatorOptions options = {});
+                                  const AccumulatorOptions& options = {});
   // Adds a gradient of step `local_step`, an i64 scalar; drops a stale one.
   Node& apply_grad(Value gradient, Value local_step) const;
   // The average of all gradients, once there are at least so many.
@@ -59,7 +59,7 @@ class RONDO_API ConditionalAccumulator : public AccumulatorBase {
 class RONDO_API SparseConditionalAccumulator : public AccumulatorBase {
  public:
   explicit SparseConditionalAccumulator(Graph& graph,
-                                        AccumulatorOptions options = {});
+                                        const AccumulatorOptions& options = {});
   // The gradient's shape is checked where it is known.
   Node& apply_grad(const Gradient& gradient, Value local_step) const;
   // Rows in the order of their indices, each index once.

@@ -37,11 +37,11 @@ void register_critical_section_ops(OpRegistry& ops) {
            .kind = OpKind::kStateful});
 }
 
-CriticalSection::CriticalSection(Graph& graph, std::string name,
+CriticalSection::CriticalSection(Graph& graph, std::string_view name,
                                  std::string shared_name)
     : graph_(&graph) {
-  const std::string own =
-      graph.unique_name(name.empty() ? std::string("critical_section") : name);
+  const std::string own = graph.unique_name(
+      name.empty() ? std::string_view("critical_section") : name);
   name_ = shared_name.empty() ? own : std::move(shared_name);
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/graph/graph.h"
@@ -18,7 +19,7 @@ namespace rondo {
 class RONDO_API CriticalSection {
  public:
   // Sections of one shared name are one; empty: this one's own name.
-  explicit CriticalSection(Graph& graph, std::string name = {},
+  explicit CriticalSection(Graph& graph, std::string_view name = {},
                            std::string shared_name = {});
 
   // What body() gives, at least one value. The nodes that body makes wait for

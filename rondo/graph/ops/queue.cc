@@ -28,7 +28,7 @@ QueueBase::QueueBase(Graph& graph, std::vector<DType> types,
 }
 
 Node& QueueBase::add(std::string_view op, std::vector<Value> inputs,
-                     Attrs more) const {
+                     const Attrs& more) const {
   Attrs attrs = attrs_;
   for (const Attrs::Item& item : more.items())
     attrs.set(item.first, item.second);
@@ -85,7 +85,7 @@ Attrs shuffle_attrs(const Graph& graph, const ShuffleQueueOptions& options) {
 }  // namespace
 
 RandomShuffleQueue::RandomShuffleQueue(Graph& graph, std::vector<DType> types,
-                                       ShuffleQueueOptions options)
+                                       const ShuffleQueueOptions& options)
     : QueueBase(graph, std::move(types), options.queue, "random_shuffle_queue",
                 shuffle_attrs(graph, options)) {}
 

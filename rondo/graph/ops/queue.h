@@ -56,7 +56,7 @@ class RONDO_API QueueBase {
 
  private:
   Node& add(std::string_view op, std::vector<Value> inputs,
-            Attrs more = {}) const;
+            const Attrs& more = {}) const;
 
   Graph* graph_;
   std::string name_;
@@ -81,7 +81,7 @@ struct ShuffleQueueOptions {
 class RONDO_API RandomShuffleQueue : public QueueBase {
  public:
   RandomShuffleQueue(Graph& graph, std::vector<DType> types,
-                     ShuffleQueueOptions options = {});
+                     const ShuffleQueueOptions& options = {});
 };
 
 }  // namespace rondo
