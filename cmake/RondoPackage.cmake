@@ -50,10 +50,12 @@ set(headers
   rondo/graph/node.h
   rondo/graph/op.h
   rondo/graph/op_registry.h
+  rondo/graph/ops/accumulator.h
   rondo/graph/ops/array.h
   rondo/graph/ops/basic.h
   rondo/graph/ops/control.h
   rondo/graph/ops/conv.h
+  rondo/graph/ops/critical_section.h
   rondo/graph/ops/dataset.h
   rondo/graph/ops/elementwise.h
   rondo/graph/ops/gathering.h

@@ -35,6 +35,7 @@ from .errors import (
     InternalError,
     InvalidArgumentError,
     MismatchError,
+    OutOfRangeError,
     PeerLostError,
     PermissionError,
     ResourceError,
@@ -107,6 +108,11 @@ from .initializers import random_uniform as random_uniform_initializer
 from .initializers import truncated_normal as truncated_normal_initializer
 from .initializers import variance_scaling as variance_scaling_initializer
 from .initializers import zeros as zeros_initializer
+from .ops.accumulator import (
+    ConditionalAccumulator,
+    ConditionalAccumulatorBase,
+    SparseConditionalAccumulator,
+)
 from .ops.array import (
     boolean_mask,
     broadcast_to,
@@ -151,6 +157,7 @@ from .ops.control import (
     cond,
     while_loop,
 )
+from .ops.critical_section import CriticalSection
 from .ops.math import (
     abs,  # noqa: F401
     add,
@@ -232,6 +239,7 @@ from .ops.matrix import (
     matrix_solve,
     matrix_triangular_solve,
 )
+from .ops.queue import FIFOQueue, QueueBase, RandomShuffleQueue
 from .ops.random import (
     multinomial,
     random_normal,
@@ -253,9 +261,13 @@ __all__ = [
     "AUTO_REUSE",
     "CancelledError",
     "Communicator",
+    "ConditionalAccumulator",
+    "ConditionalAccumulatorBase",
     "ConfigProto",
+    "CriticalSection",
     "DType",
     "Error",
+    "FIFOQueue",
     "FileStore",
     "Graph",
     "GraphKeys",
@@ -266,12 +278,16 @@ __all__ = [
     "MemoryStore",
     "MismatchError",
     "Operation",
+    "OutOfRangeError",
     "PeerLostError",
     "PermissionError",
+    "QueueBase",
+    "RandomShuffleQueue",
     "ResourceError",
     "RunMetadata",
     "RunOptions",
     "Session",
+    "SparseConditionalAccumulator",
     "Store",
     "TcpStore",
     "Tensor",

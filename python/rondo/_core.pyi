@@ -383,6 +383,7 @@ class Session:
     def __init__(
         self, graph: Graph, *, inter_op_threads: int = 0, intra_op_threads: int = 0
     ) -> None: ...
+    def close(self) -> None: ...
     def run(
         self,
         fetches: Sequence[Value],

@@ -63,6 +63,17 @@ class InternalError(Error):
     code = 9
 
 
+class OutOfRangeError(Error):
+    """There is no more: a closed queue that is empty, the end of a dataset."""
+
+    code = 10
+
+
+# As TensorFlow calls them.
+OpError = Error
+DeadlineExceededError = TimeoutError
+ResourceExhaustedError = ResourceError
+
 BY_CODE = {
     kind.code: kind
     for kind in (
@@ -75,5 +86,6 @@ BY_CODE = {
         PermissionError,
         ResourceError,
         InternalError,
+        OutOfRangeError,
     )
 }

@@ -2,8 +2,14 @@
 
 from .errors import InvalidArgumentError
 from .framework import build as _build
+from .framework.coordinator import Coordinator  # noqa: F401
 from .framework.gradients import gradients as _gradients
 from .framework.graph import GraphKeys, get_default_graph
+from .framework.queue_runner import (  # noqa: F401
+    QueueRunner,
+    add_queue_runner,
+    start_queue_runners,
+)
 from .framework.tensor import IndexedSlices
 from .framework.variable import Variable, group, trainable_variables
 from .ops import array as _array

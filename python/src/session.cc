@@ -80,6 +80,13 @@ void bind_session(nb::module_& m) {
           },
           nb::arg("graph"), nb::kw_only(), nb::arg("inter_op_threads") = 0,
           nb::arg("intra_op_threads") = 0)
+      .def(
+          "close",
+          [](PySession& self) {
+            nb::gil_scoped_release release;
+            self.session->close();
+          },
+          "Ends the runs that go on, and every later one at once.")
       .def("run", &run, nb::arg("fetches"), nb::arg("feeds") = nb::list(),
            nb::arg("targets") = nb::list(), nb::arg("timeout") = nb::none(),
            nb::arg("trace") = false,

@@ -300,7 +300,37 @@ NN = {
         Y[0],
     ),
 }
-CASES = {**ELEMENTWISE, **REDUCTIONS, **ARRAYS, **MATRICES, **NN}
+
+
+def through(queue):
+    with rd.control_dependencies([queue.enqueue(X)]):
+        return queue.dequeue()
+
+
+def averaged(acc):
+    with rd.control_dependencies([acc.apply_grad(X), acc.apply_grad(Y)]):
+        return acc.take_grad(2)
+
+
+def averaged_rows(acc):
+    with rd.control_dependencies([acc.apply_grad([2, 0, 1], X)]):
+        return acc.take_grad(1)[1]
+
+
+QUEUES = {
+    "FIFOQueue": (lambda: through(rd.FIFOQueue(3, rd.float32)), X),
+    "RandomShuffleQueue": (lambda: through(rd.RandomShuffleQueue(3, 0, "float32")), X),
+    "CriticalSection": (lambda: rd.CriticalSection().execute(lambda: X), X),
+    "ConditionalAccumulator": (
+        lambda: averaged(rd.ConditionalAccumulator(rd.float32)),
+        (X + Y) / 2,
+    ),
+    "SparseConditionalAccumulator": (
+        lambda: averaged_rows(rd.SparseConditionalAccumulator(rd.float32)),
+        X[[1, 2, 0]],
+    ),
+}
+CASES = {**ELEMENTWISE, **REDUCTIONS, **ARRAYS, **MATRICES, **NN, **QUEUES}
 
 
 @pytest.mark.parametrize("name", CASES)

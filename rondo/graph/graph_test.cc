@@ -5,6 +5,7 @@
 
 #include "rondo/graph/op_registry.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/subgraph.h"
 
@@ -186,6 +187,33 @@ TEST(OrderChanges, InTheOrderOfTheProgram) {
   order_changes(part);
   EXPECT_THAT(names(part.graph->find(two.node->name())->control_inputs()),
               ElementsAre(one.node->name()));
+}
+
+TEST(OrderChanges, NotAcrossAWait) {
+  // The read waits for an element, which comes once the change has been made.
+  Graph g;
+  Value v = variable(g, zeros(g, {}), {.name = "v"});
+  const FIFOQueue queue(g, {DType::kF32});
+  const Value element = queue.dequeue()[0];
+  Value read;
+  {
+    const ControlScope after(g, {element.node});
+    read = read_variable(v);
+  }
+  Value change = assign_add(v, constant(g, 1, DType::kF32));
+  Node& put = queue.enqueue({change});
+  // One that waits for the element too comes after the read, as ever.
+  Value last = assign_add(v, element);
+  const Value fetches[] = {read, last};
+  Node* const targets[] = {&put};
+  Subgraph part = extract(g, {}, fetches, targets);
+  order_changes(part);
+  auto waits_for = [&](const Value& value) {
+    return names(part.graph->find(value.node->name())->control_inputs());
+  };
+  EXPECT_THAT(waits_for(change), Not(Contains(read.node->name())));
+  EXPECT_THAT(waits_for(last), Contains(read.node->name()));
+  EXPECT_THAT(waits_for(last), Contains(change.node->name()));
 }
 
 TEST(OpRegistry, EveryOperationIsDocumented) {

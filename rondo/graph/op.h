@@ -126,6 +126,9 @@ struct OpDef {
   bool constant = false;
   CostFn cost = nullptr;  // none: bytes of inputs and outputs
   OpKind kind = OpKind::kPure;
+  // Whether it may wait for what other nodes of the same run do, such as a
+  // taker of a queue: passes then must not make those wait for it.
+  bool waits = false;
 };
 
 // The cost of a run of `node` by its operation, or by its bytes.

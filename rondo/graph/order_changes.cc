@@ -19,6 +19,47 @@ std::vector<std::string> resources_of(const Node& node) {
   return names;
 }
 
+// What each node waits for, directly or not, of the nodes that may wait for
+// others of the same run (OpDef::waits): by id, one flag for each of those.
+//
+// An edge from a node to one that waits for less could close a circle through a
+// queue, which no graph shows. An edge to one that waits for all the same, and
+// only such are added, changes nothing in what waits for what.
+class Waits {
+ public:
+  explicit Waits(const std::vector<Node*>& order, size_t nodes) : of_(nodes) {
+    size_t count = 0;
+    for (const Node* node : order)
+      if (node->op().waits) ++count;
+    if (count == 0) return;
+    size_t next = 0;
+    for (const Node* node : order) {
+      auto& waits = of_[id(node)];
+      waits.resize(count);
+      if (node->op().waits) waits[next++] = true;
+      for (const Value& input : node->inputs()) join(waits, input.node);
+      for (const Node* before : node->control_inputs()) join(waits, before);
+    }
+  }
+  bool may_order(const Node* before, const Node* after) const {
+    const auto& has = of_[id(before)];
+    for (size_t i = 0; i < has.size(); ++i)
+      if (has[i] && !of_[id(after)][i]) return false;
+    return true;
+  }
+
+ private:
+  static size_t id(const Node* node) { return static_cast<size_t>(node->id()); }
+  // Of an edge that closes a loop, nothing is known yet.
+  void join(std::vector<bool>& waits, const Node* before) const {
+    const auto& more = of_[id(before)];
+    for (size_t i = 0; i < more.size(); ++i)
+      if (more[i]) waits[i] = true;
+  }
+
+  std::vector<std::vector<bool>> of_;
+};
+
 struct Uses {
   std::vector<Node*> readers;  // Variable nodes, and changes, whose value is
   std::vector<Node*> changes;  // what others read
@@ -28,6 +69,7 @@ struct Uses {
 
 void order_changes(Subgraph& part) {
   const std::vector<Node*> order = ordered_nodes(part);
+  const Waits waits(order, part.graph->nodes().size());
   std::map<std::string, Uses> variables;
   std::vector<std::vector<Node*>> users(part.graph->nodes().size());
   for (Node* node : order) {
@@ -61,7 +103,8 @@ void order_changes(Subgraph& part) {
     for (Node* change : uses.changes) {
       const auto later = follows(change);
       auto put_before = [&](Node* node) {
-        if (node != change && !later[static_cast<size_t>(node->id())])
+        if (node != change && !later[static_cast<size_t>(node->id())] &&
+            waits.may_order(node, change))
           change->add_control_input(*node);
       };
       for (Node* reader : uses.readers) {

@@ -33,7 +33,8 @@ RONDO_API std::vector<Node*> ordered_nodes(const Subgraph& subgraph);
 
 // Adds control edges so that within a step each change of a variable comes
 // after all that uses its value before, unless that itself waits for the
-// change.
+// change, or for something, such as an element of a queue, that the change does
+// not wait for.
 RONDO_API void order_changes(Subgraph& subgraph);
 
 }  // namespace rondo

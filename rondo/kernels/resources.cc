@@ -3,8 +3,10 @@
 namespace rondo {
 
 void Resources::clear() {
+  // What goes may let others go on, which takes locks.
+  decltype(by_name_) gone;
   const std::lock_guard lock(mutex_);
-  by_name_.clear();
+  gone.swap(by_name_);
 }
 
 Status Resources::other_kind(std::string_view name) {

@@ -58,6 +58,10 @@ Status check_feed(const Feed& feed) {
   return {};
 }
 
+Status session_closed() {
+  return error(Code::kCancelled, "the session was closed");
+}
+
 }  // namespace
 
 struct Session::Impl {
@@ -111,6 +115,32 @@ struct Session::Impl {
     fuse_chains(part);
   }
 
+  // A run, known to close() while it lives.
+  class Running {
+   public:
+    Running(Impl& impl, Cancellation& run) : impl_(impl), run_(run) {
+      const std::lock_guard lock(impl.runs_mutex);
+      impl.runs.push_back(&run);
+      if (impl.closed) run.cancel(session_closed());
+    }
+    ~Running() {
+      const std::lock_guard lock(impl_.runs_mutex);
+      std::erase(impl_.runs, &run_);
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Impl& impl_;
+    Cancellation& run_;
+  };
+
+  void close() {
+    const std::lock_guard lock(runs_mutex);
+    closed = true;
+    for (Cancellation* run : runs) run->cancel(session_closed());
+  }
+
   Graph& graph;
   const int inter_op;
   const int intra_op;
@@ -119,6 +149,10 @@ struct Session::Impl {
   std::mutex mutex;
   // Guarded by mutex; plans never go.
   std::map<PlanKey, std::shared_ptr<Compiled>> plans;
+  std::mutex runs_mutex;
+  // Guarded by runs_mutex.
+  bool closed = false;
+  std::vector<Cancellation*> runs;
   WorkerPool workers;
 };
 
@@ -126,6 +160,8 @@ Session::Session(Graph& graph, SessionOptions options)
     : impl_(std::make_unique<Impl>(graph, options)) {}
 
 Session::~Session() = default;
+
+void Session::close() { impl_->close(); }
 
 Graph& Session::graph() const { return impl_->graph; }
 Resources& Session::resources() { return impl_->resources; }
@@ -169,6 +205,7 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
         std::make_unique<Step>(*compiled->plan, impl_->pool, impl_->resources);
 
   Cancellation cancellation;
+  const Impl::Running running(*impl_, cancellation);
   int link = 0;
   if (options.cancellation)
     link = options.cancellation->on_cancel(

@@ -52,6 +52,9 @@ class RONDO_API Session {
   Result<Tensor> run(Value fetch, const std::vector<Feed>& feeds = {});
   Status run(Node& target, const std::vector<Feed>& feeds = {});
 
+  // Ends the runs that go on, and every later one at once, with kCancelled.
+  void close();
+
   Graph& graph() const;
   Resources& resources();
 

@@ -28,7 +28,6 @@ void Step::begin(std::span<const Tensor> feeds, const Options& options) {
   in_progress_ = 0;
   told_to_cancel_ = false;
   status_ = {};
-  stacks_.clear();
   fetched_.assign(plan_.subgraph.fetches.size(), Tensor());
   is_fetched_.assign(plan_.subgraph.fetches.size(), 0);
   Iteration& iteration = *root_.live.front();
@@ -196,6 +195,8 @@ void Step::fail(Status status) {
 }
 
 Result<std::vector<Tensor>> Step::finish() {
+  // A lock that the run still holds is let go here.
+  stacks_.clear();
   if (!status_.ok()) {
     // Whatever was under way is dropped.
     for (Tensor& slot : root_.live.front()->slots) slot.release();

@@ -20,6 +20,7 @@ class GraphKeys:
     REGULARIZATION_LOSSES = "regularization_losses"
     SUMMARIES = "summaries"
     UPDATE_OPS = "update_ops"
+    QUEUE_RUNNERS = "queue_runners"
 
 
 class Graph:

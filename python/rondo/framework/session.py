@@ -102,7 +102,8 @@ class Session:
         seconds the run fails. With `trace`, a path, the times of all operations
         are written there as chrome://tracing and Perfetto read them.
         """
-        if self._session is None:
+        core = self._session  # which another thread may close meanwhile
+        if core is None:
             raise InvalidArgumentError("run: this session is closed")
         values, nodes = [], []
         result_of = self._collect(fetches, values, nodes, {})
@@ -113,7 +114,7 @@ class Session:
         tracing = trace is not None or (
             options is not None and options.trace_level != RunOptions.NO_TRACE
         )
-        arrays, json = self._session.run(values, feeds, nodes, timeout, tracing)
+        arrays, json = core.run(values, feeds, nodes, timeout, tracing)
         if run_metadata is not None:
             run_metadata.trace = json
         if trace is not None:
@@ -191,7 +192,10 @@ class Session:
         return feeds
 
     def close(self):
-        """Lets the variables go; nothing can be run after."""
+        """Ends the runs of other threads and lets the variables go; nothing can be
+        run after."""
+        if self._session is not None:
+            self._session.close()
         self._session = None
 
     @contextlib.contextmanager

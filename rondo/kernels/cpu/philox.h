@@ -16,6 +16,18 @@ struct RandomStream {
   uint64_t run = 0;
 };
 
+// Every bit of x counts for every bit of the result (the end of SplitMix64).
+inline uint64_t mix_bits(uint64_t x) {
+  x += 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+// The key of an operation with these attributes "seed" and "seed2".
+inline uint64_t random_key(uint64_t seed, uint64_t seed2) {
+  return mix_bits(mix_bits(seed) + seed2);
+}
+
 namespace philox {
 
 inline constexpr uint32_t kMultiplier0 = 0xD2511F53;

@@ -31,14 +31,6 @@ class RandomState final : public Resource {
   std::atomic<uint64_t> runs_ = 0;
 };
 
-// Every bit of x counts for every bit of the result (the end of SplitMix64).
-uint64_t mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
 class RandomKernel : public Kernel {
  public:
   RandomKernel(const Node& node, Resources& resources)
@@ -47,7 +39,7 @@ class RandomKernel : public Kernel {
     const auto seed = static_cast<uint64_t>(node.attrs().get<int64_t>("seed"));
     const auto seed2 =
         static_cast<uint64_t>(node.attrs().get<int64_t>("seed2"));
-    key_ = seed == 0 && seed2 == 0 ? state_->key() : mix(mix(seed) + seed2);
+    key_ = seed == 0 && seed2 == 0 ? state_->key() : random_key(seed, seed2);
   }
 
  protected:

@@ -1,0 +1,103 @@
+"""CriticalSection: a lock that parts of runs take, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from ..framework import build
+from ..framework.graph import Operation, get_default_graph
+from ..framework.tensor import Tensor
+from ..framework.variable import group
+from .array import identity
+
+
+class CriticalSection:
+    """Sections of one name, in any run of a session, exclude each other; who comes
+    first goes first. A run that ends, well or not, lets go what it still holds."""
+
+    def __init__(self, name: str | None = None, shared_name: str | None = None) -> None:
+        self._graph = get_default_graph()
+        own = self._graph.unique_name(name or "critical_section")
+        self._name = shared_name or own
+        self._within = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def execute(self, fn: Callable[[], Any], name: str | None = None) -> Any:
+        """What fn() gives: tensors or operations, alone or in lists, tuples and
+        dicts. The operations that fn makes wait for the lock, which is let go once
+        all that it gives is there. To read a variable under the lock, use its
+        read_value() within fn."""
+        if self._within:
+            raise InvalidArgumentError(
+                f'the critical section "{self._name}" is entered within itself, '
+                "which would wait for ever"
+            )
+        with self._graph.name_scope(name or self._name.rsplit("/", 1)[-1]):
+            lock = self.acquire()
+            self._within = True
+            try:
+                with self._graph.control_dependencies([lock]):
+                    given = fn()
+                    ends = []
+                    held = _map(given, lambda x: self._hold(x, ends))
+            finally:
+                self._within = False
+            if not ends:
+                raise InvalidArgumentError(
+                    f'what the critical section "{self._name}" runs gives nothing '
+                    "that could be run"
+                )
+            with self._graph.control_dependencies(ends):
+                released = self.release(lock)
+            # Who uses a result makes the lock be let go.
+            with self._graph.control_dependencies([released]):
+                return _map(held, _again)
+
+    def acquire(self, name: str | None = None) -> Tensor:
+        """The lock, once this run has it: for release()."""
+        op = build.make(
+            "MutexAcquire",
+            [],
+            {"mutex": self._name},
+            name or "Acquire",
+            graph=self._graph,
+        )
+        return op.outputs[0]
+
+    def release(self, lock: Tensor, name: str | None = None) -> Operation:
+        """Lets the lock go."""
+        return build.make(
+            "MutexRelease",
+            [lock],
+            {"mutex": self._name},
+            name or "Release",
+            graph=self._graph,
+        )
+
+    def _hold(self, x, ends):
+        if isinstance(x, Operation):
+            ends.append(x)
+            return x
+        tensor = identity(build.convert_to_tensor(x, graph=self._graph))
+        ends.append(tensor)
+        return tensor
+
+    def __repr__(self) -> str:
+        return f'<rondo.CriticalSection "{self._name}">'
+
+
+def _again(x):
+    return group(x) if isinstance(x, Operation) else identity(x)
+
+
+def _map(x, f):
+    if isinstance(x, dict):
+        return {k: _map(v, f) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return type(x)(_map(v, f) for v in x)
+    return f(x)
