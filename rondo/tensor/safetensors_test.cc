@@ -253,8 +253,9 @@ TEST_F(SafetensorsTest, AnyDamageIsAnError) {
       }
       const SafetensorsEntry* before = original.find(entry.name);
       if (before && entry.crc && entry.type == before->type &&
-          entry.shape == before->shape)
+          entry.shape == before->shape) {
         EXPECT_TRUE(same_bytes(*read, original.read(entry.name).value()));
+      }
     }
   }
   EXPECT_GT(found, kRounds / 2);
