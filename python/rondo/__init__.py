@@ -151,6 +151,7 @@ from .ops.control import (
     cond,
     while_loop,
 )
+from .ops.io import read_file, write_file
 from .ops.math import (
     abs,  # noqa: F401
     add,
@@ -397,6 +398,7 @@ __all__ = [
     "random_uniform",
     "random_uniform_initializer",
     "rank",
+    "read_file",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
@@ -451,6 +453,7 @@ __all__ = [
     "variance_scaling_initializer",
     "where",
     "while_loop",
+    "write_file",
     "zeros",
     "zeros_initializer",
     "zeros_like",
