@@ -1,7 +1,8 @@
 // A program that shares checkpoints with others, for the tests:
 //
-//   checkpoint save PATH        makes y = x * w + b, and saves graph and variables
-//   checkpoint run PATH N       loads both, and prints y for x = [N, N]
+//   checkpoint save PATH        makes y = x * w + b, and saves graph and
+//   variables checkpoint run PATH N       loads both, and prints y for x = [N,
+//   N]
 #include <rondo/graph.h>
 
 #include <cstdlib>

@@ -154,8 +154,8 @@ void bind_saver(nb::module_& m) {
       [](const std::string& folder, const std::string& latest,
          const std::vector<std::string>& all, const std::vector<double>& times,
          double preserved, const std::string& latest_filename) {
-        check(update_checkpoint_state(
-            folder, {latest, all, times, preserved}, latest_filename));
+        check(update_checkpoint_state(folder, {latest, all, times, preserved},
+                                      latest_filename));
       },
       nb::arg("folder"), nb::arg("latest"), nb::arg("all"), nb::arg("times"),
       nb::arg("preserved"), nb::arg("latest_filename"));

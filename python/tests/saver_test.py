@@ -405,8 +405,11 @@ def test_python_runs_what_cpp_saved(path):
 
 def array_of(dtype):
     kind = rd.as_dtype(dtype).as_numpy_dtype
-    return (np.arange(6).reshape(2, 3) % 2 if dtype == "bool" else
-            np.arange(6).reshape(2, 3) * 3 - 2 * (dtype != "uint8")).astype(kind)
+    return (
+        np.arange(6).reshape(2, 3) % 2
+        if dtype == "bool"
+        else np.arange(6).reshape(2, 3) * 3 - 2 * (dtype != "uint8")
+    ).astype(kind)
 
 
 def test_safetensors_reads_ours(path):

@@ -71,8 +71,8 @@ NewFile::~NewFile() {
 }
 
 Status NewFile::fail(int err, const char* what) {
-  status_ = errno_error(file_error_code(err), err,
-                        fmt::format("{} {}", what, path_));
+  status_ =
+      errno_error(file_error_code(err), err, fmt::format("{} {}", what, path_));
   return status_;
 }
 
@@ -93,8 +93,8 @@ Status NewFile::overwrite(uint64_t offset, const void* data, size_t bytes) {
   if (!status_.ok()) return status_;
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t n = ::pwrite(file_, at, std::min(bytes, kMost),
-                               static_cast<off_t>(offset));
+    const ssize_t n =
+        ::pwrite(file_, at, std::min(bytes, kMost), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail(errno, "cannot write");
     at += n;

@@ -116,8 +116,7 @@ class Builder {
             {message.name(), control ? -1 : index, control ? from : input});
       else if (control)
         args.control_inputs.push_back(node);
-      if (!control)
-        args.inputs.push_back(node ? graph_.value(input) : Value());
+      if (!control) args.inputs.push_back(node ? graph_.value(input) : Value());
     }
     // Until it is there, an input of the same type stands for the one that
     // comes round.

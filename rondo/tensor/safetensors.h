@@ -26,10 +26,10 @@ using StopCheck = std::function<Status()>;
 // Writes the tensors straight from their memory, with their checksums. The file
 // is there whole and on disk when this returns; when it fails, what was at the
 // path before still is. `metadata` is text for whoever reads the file.
-RONDO_API Status write_safetensors(
-    const std::string& path, std::span<const NamedTensor> tensors,
-    const std::map<std::string, std::string>& metadata = {},
-    const StopCheck& stop = {});
+RONDO_API Status
+write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
+                  const std::map<std::string, std::string>& metadata = {},
+                  const StopCheck& stop = {});
 
 // A file that is open for reading. Any number of threads may read.
 class RONDO_API SafetensorsFile {

@@ -19,15 +19,24 @@ struct TypeName {
   size_t bytes;
 };
 constexpr TypeName kTypes[] = {
-    {"F64", DType::kF64, 8},          {"F32", DType::kF32, 4},
-    {"F16", DType::kF16, 2},          {"BF16", DType::kBF16, 2},
-    {"I64", DType::kI64, 8},          {"I32", DType::kI32, 4},
-    {"I16", DType::kI16, 2},          {"I8", DType::kI8, 1},
-    {"U8", DType::kU8, 1},            {"BOOL", DType::kBool, 1},
-    {"U16", std::nullopt, 2},         {"U32", std::nullopt, 4},
-    {"U64", std::nullopt, 8},         {"C64", std::nullopt, 8},
-    {"F8_E5M2", std::nullopt, 1},     {"F8_E4M3", std::nullopt, 1},
-    {"F8_E5M2FNUZ", std::nullopt, 1}, {"F8_E4M3FNUZ", std::nullopt, 1},
+    {"F64", DType::kF64, 8},
+    {"F32", DType::kF32, 4},
+    {"F16", DType::kF16, 2},
+    {"BF16", DType::kBF16, 2},
+    {"I64", DType::kI64, 8},
+    {"I32", DType::kI32, 4},
+    {"I16", DType::kI16, 2},
+    {"I8", DType::kI8, 1},
+    {"U8", DType::kU8, 1},
+    {"BOOL", DType::kBool, 1},
+    {"U16", std::nullopt, 2},
+    {"U32", std::nullopt, 4},
+    {"U64", std::nullopt, 8},
+    {"C64", std::nullopt, 8},
+    {"F8_E5M2", std::nullopt, 1},
+    {"F8_E4M3", std::nullopt, 1},
+    {"F8_E5M2FNUZ", std::nullopt, 1},
+    {"F8_E4M3FNUZ", std::nullopt, 1},
     {"F8_E8M0", std::nullopt, 1},
 };
 
@@ -83,11 +92,10 @@ Result<SafetensorsEntry> entry_from(const std::string& name,
   const auto bytes = bytes_of(*shape, known->bytes);
   if (bytes != entry.bytes())
     return nonsense(
-        name,
-        fmt::format("{} {} takes {} bytes, but its data are {} bytes",
-                    entry.type, entry.shape.to_string(),
-                    bytes ? fmt::format("{}", *bytes) : "too many",
-                    entry.bytes()));
+        name, fmt::format("{} {} takes {} bytes, but its data are {} bytes",
+                          entry.type, entry.shape.to_string(),
+                          bytes ? fmt::format("{}", *bytes) : "too many",
+                          entry.bytes()));
   return entry;
 }
 

@@ -87,9 +87,8 @@ bool take_line(std::string_view line, const fs::path& folder,
   if (key == kLatest || key == kAll) {
     const auto path = without_quotes(value);
     if (!path || path->empty()) return false;
-    const std::string whole = fs::path(*path).is_absolute()
-                                  ? *path
-                                  : (folder / *path).string();
+    const std::string whole =
+        fs::path(*path).is_absolute() ? *path : (folder / *path).string();
     if (key == kLatest)
       state.model_checkpoint_path = whole;
     else
@@ -158,9 +157,9 @@ Result<std::optional<CheckpointState>> get_checkpoint_state(
 Status update_checkpoint_state(const std::string& folder,
                                const CheckpointState& state,
                                std::string_view latest_filename) {
-  std::string text = fmt::format(
-      "{}: {}\n", kLatest,
-      in_quotes(relative_to(folder, state.model_checkpoint_path)));
+  std::string text =
+      fmt::format("{}: {}\n", kLatest,
+                  in_quotes(relative_to(folder, state.model_checkpoint_path)));
   for (const std::string& path : state.all_model_checkpoint_paths)
     text += fmt::format("{}: {}\n", kAll, in_quotes(relative_to(folder, path)));
   for (const double time : state.all_model_checkpoint_timestamps)

@@ -45,8 +45,8 @@ TEST_F(CheckpointStateTest, ThereAndBack) {
 }
 
 TEST_F(CheckpointStateTest, AFolderCanBeMoved) {
-  ASSERT_TRUE(update_checkpoint_state(
-                  folder_ + "/", {.model_checkpoint_path = folder_ + "/m"})
+  ASSERT_TRUE(update_checkpoint_state(folder_ + "/",
+                                      {.model_checkpoint_path = folder_ + "/m"})
                   .ok());
   const std::string moved = folder_ + "-moved";
   std::filesystem::rename(folder_, moved);

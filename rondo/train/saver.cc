@@ -175,10 +175,9 @@ void Saver::recover_last_checkpoints(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     struct stat info {};
     if (::stat(checkpoint_file(path).c_str(), &info) == 0)
-      kept_.push_back(
-          {checkpoint_name(path),
-           static_cast<double>(info.st_mtim.tv_sec) +
-               static_cast<double>(info.st_mtim.tv_nsec) * 1e-9});
+      kept_.push_back({checkpoint_name(path),
+                       static_cast<double>(info.st_mtim.tv_sec) +
+                           static_cast<double>(info.st_mtim.tv_nsec) * 1e-9});
   }
 }
 

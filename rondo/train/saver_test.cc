@@ -121,8 +121,7 @@ TEST_F(SaverTest, WhatCannotBeSaved) {
   Saver saver(a.graph);
   EXPECT_FALSE(saver.save(a.session, "").ok());
   EXPECT_FALSE(saver.save(a.session, folder_ + "/").ok());
-  EXPECT_FALSE(
-      saver.save(a.session, path_, {.latest_filename = "a/b"}).ok());
+  EXPECT_FALSE(saver.save(a.session, path_, {.latest_filename = "a/b"}).ok());
   Model b(1);
   EXPECT_FALSE(saver.save(b.session, path_).ok());
   const Status status = saver.save(a.session, folder_ + "/no/model").status();
@@ -274,8 +273,7 @@ TEST_F(SaverTest, NoRoom) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(status.code(), Code::kResource);
   EXPECT_THAT(status.message(), HasSubstr("cannot write " + path_));
-  EXPECT_THAT(files(),
-              UnorderedElementsAre("model.safetensors", "checkpoint"));
+  EXPECT_THAT(files(), UnorderedElementsAre("model.safetensors", "checkpoint"));
   saver.restore(a.session, path_).value();
   EXPECT_EQ(a.session.run(a.w).value().span<float>()[0], 1);
 }
@@ -350,11 +348,11 @@ TEST_F(SaverTest, ImportsIntoAGraph) {
   EXPECT_EQ(graph.nodes().size(), nodes);
   Session session(graph);
   session.run(initializer(graph)).value();
-  EXPECT_EQ(session.run({graph.value("step"), x},
-                        {{x, Tensor::full<float>({}, 1)}})
-                .value()[0]
-                .to_string(),
-            "i64[] 7");
+  EXPECT_EQ(
+      session.run({graph.value("step"), x}, {{x, Tensor::full<float>({}, 1)}})
+          .value()[0]
+          .to_string(),
+      "i64[] 7");
 }
 
 }  // namespace

@@ -214,8 +214,9 @@ def _session_of(sess):
     core = getattr(sess, "_session", None)
     if core is None:
         raise InvalidArgumentError(
-            "this session is closed" if hasattr(sess, "_session") else
-            f"{sess!r} is not a rondo.Session"
+            "this session is closed"
+            if hasattr(sess, "_session")
+            else f"{sess!r} is not a rondo.Session"
         )
     return core
 

@@ -81,9 +81,10 @@ void register_io_ops(OpRegistry& ops) {
            .constant = true,
            .kind = OpKind::kStateful});
   ops.add({.name = "Restore",
-           .doc = "Tensors from a file in the safetensors format. Nothing comes "
-                  "out unless all of them are in the file, of these types and "
-                  "shapes, and undamaged.",
+           .doc =
+               "Tensors from a file in the safetensors format. Nothing comes "
+               "out unless all of them are in the file, of these types and "
+               "shapes, and undamaged.",
            .inputs = {{"filename", TypeSet::kAnyType, false, 0}},
            .outputs = {"tensors"},
            .attrs = {{"names", Names(), true, "which tensors"},
@@ -125,9 +126,8 @@ Node& save(Value filename, const std::vector<std::string>& names,
            const std::vector<Value>& tensors) {
   std::vector<Value> inputs = {filename};
   inputs.insert(inputs.end(), tensors.begin(), tensors.end());
-  return filename.graph().add({.op = "Save",
-                               .inputs = std::move(inputs),
-                               .attrs = {{"names", names}}});
+  return filename.graph().add(
+      {.op = "Save", .inputs = std::move(inputs), .attrs = {{"names", names}}});
 }
 
 std::vector<Value> restore(Value filename,

@@ -66,13 +66,12 @@ Status check_names(const SafetensorsFile& file,
   for (const SafetensorsEntry& entry : file.entries())
     if (!std::ranges::binary_search(sorted, entry.name))
       surplus.push_back(entry.name);
-  return error(
-      Code::kInvalidArgument,
-      "{} is of another model: {} of {} tensors are not in it: {}; {}",
-      file.path(), missing.size(), names.size(), some_of(missing),
-      surplus.empty() ? "nothing else is in it"
-                      : fmt::format("in it and not asked for are {}",
-                                    some_of(surplus)));
+  return error(Code::kInvalidArgument,
+               "{} is of another model: {} of {} tensors are not in it: {}; {}",
+               file.path(), missing.size(), names.size(), some_of(missing),
+               surplus.empty() ? "nothing else is in it"
+                               : fmt::format("in it and not asked for are {}",
+                                             some_of(surplus)));
 }
 
 class Restore final : public Kernel {
@@ -96,9 +95,9 @@ class Restore final : public Kernel {
     const StopCheck stop = stop_of(c);
     for (size_t i = 0; i < names_.size(); ++i) {
       const bool other = !types_[i].shape.compatible(entries[i]->shape);
-      Tensor& tensor = c.allocate(
-          static_cast<int>(i), types_[i].dtype,
-          other ? types_[i].shape.to_shape() : entries[i]->shape);
+      Tensor& tensor =
+          c.allocate(static_cast<int>(i), types_[i].dtype,
+                     other ? types_[i].shape.to_shape() : entries[i]->shape);
       RONDO_RETURN_IF_ERROR(file.read(*entries[i], tensor.data(), stop));
     }
     return {};
@@ -107,10 +106,9 @@ class Restore final : public Kernel {
  private:
   Status check(const std::string& path, const SafetensorsEntry& entry,
                const TensorType& type) const {
-    const bool fits =
-        type.shape.compatible(entry.shape) ||
-        (reshape_ && type.shape.known() &&
-         type.shape.count() == entry.shape.count());
+    const bool fits = type.shape.compatible(entry.shape) ||
+                      (reshape_ && type.shape.known() &&
+                       type.shape.count() == entry.shape.count());
     if (entry.dtype == type.dtype && fits) return {};
     return error(
         Code::kInvalidArgument,
