@@ -88,10 +88,7 @@ Saver::Saver(Graph& graph, SaverOptions options)
       graph, {.dtype = DType::kU8, .shape = {kAny}, .name = "filename"});
   save_ = &rondo::save(filename_, names, values);
   const auto restored = rondo::restore(filename_, names, std::move(types));
-  std::vector<Node*> assigned;
-  for (size_t i = 0; i < values.size(); ++i)
-    assigned.push_back(assign(values[i], restored[i]).node);
-  restore_ = &group(graph, assigned, "restore_all");
+  restore_ = &assign_all(values, restored);
 }
 
 Result<std::string> Saver::save(Session& session, const std::string& path,

@@ -117,6 +117,7 @@ TEST_F(SaverTest, WhatCannotBeSaved) {
   EXPECT_THROW(Saver(a.graph, {.variables = {{"x", a.w}, {"x", a.step}}}),
                Error);
   EXPECT_THROW(Saver(a.graph, {.variables = {{"x", a.more}}}), Error);
+  EXPECT_THROW(Saver(a.graph, {.variables = {{"x", a.w}, {"y", a.w}}}), Error);
   EXPECT_THROW(Saver(a.graph, {.max_to_keep = -1}), Error);
   Saver saver(a.graph);
   EXPECT_FALSE(saver.save(a.session, "").ok());
@@ -294,6 +295,31 @@ TEST_F(SaverTest, WhileAnotherThreadTrains) {
   }
   stop = true;
   trains.join();
+}
+
+TEST_F(SaverTest, AllVariablesAreSetAtOnce) {
+  Model a(1);
+  const Value other =
+      variable(a.graph, constant(a.graph, Tensor::full<float>({4}, 1)));
+  const Value next = a.w + ones(a.graph, {4});
+  Node& set = assign_all({a.w, other}, {next, next});
+  a.session.run(initializer(a.graph)).value();
+  EXPECT_THROW(assign_all({a.w, a.step}, {next, next}), Error);
+  EXPECT_THROW(assign_all({a.w, other}, {next}), Error);
+  EXPECT_THROW(assign_all({a.w, a.w}, {next, next}), Error);
+  EXPECT_THROW(assign_all({}, {}), Error);
+  std::atomic<bool> stop = false;
+  std::thread sets([&] {
+    while (!stop) a.session.run(set).value();
+  });
+  for (int i = 0; i < 100; ++i) {
+    const Tensor w = a.session.run(other).value();
+    for (const float x : w.span<float>()) ASSERT_EQ(x, w.span<float>()[0]);
+  }
+  stop = true;
+  sets.join();
+  const auto both = a.session.run({a.w, other}, {}).value();
+  EXPECT_EQ(both[0].to_string(), both[1].to_string());
 }
 
 TEST_F(SaverTest, CancelledLeavesTheOldOne) {
