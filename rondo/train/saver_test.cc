@@ -13,6 +13,7 @@
 
 #include "rondo/graph/graph_io.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/io.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/tensor/safetensors.h"
