@@ -87,11 +87,14 @@ set(headers
   rondo/rendezvous/store.h
   rondo/runtime/session.h
   rondo/runtime/timeline.h
+  rondo/train/checkpoint_state.h
   rondo/train/dataset.h
   rondo/train/event_writer.h
   rondo/train/saver.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h
+  rondo/tensor/safetensors.h
+  rondo/tensor/safetensors_header.h
   rondo/tensor/tensor.h)
 list(TRANSFORM headers PREPEND ${CMAKE_SOURCE_DIR}/)
 target_sources(rondo PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}

@@ -25,3 +25,4 @@
 #include "rondo/graph/ops/update.h"
 #include "rondo/graph/optimizers.h"
 #include "rondo/runtime/session.h"
+#include "rondo/train/saver.h"

@@ -158,6 +158,7 @@ from .ops.control import (
     while_loop,
 )
 from .ops.critical_section import CriticalSection
+from .ops.io import read_file, write_file
 from .ops.math import (
     abs,  # noqa: F401
     add,
@@ -413,6 +414,7 @@ __all__ = [
     "random_uniform",
     "random_uniform_initializer",
     "rank",
+    "read_file",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
@@ -467,6 +469,7 @@ __all__ = [
     "variance_scaling_initializer",
     "where",
     "while_loop",
+    "write_file",
     "zeros",
     "zeros_initializer",
     "zeros_like",

@@ -1,15 +1,28 @@
-"""Optimizers, each update of a variable as one operation."""
+"""Optimizers, each update of a variable as one operation; checkpoints."""
 
 from .errors import InvalidArgumentError
 from .framework import build as _build
+from .framework.checkpoint import (
+    CheckpointReader,
+    CheckpointState,
+    checkpoint_exists,
+    get_checkpoint_state,
+    latest_checkpoint,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+    update_checkpoint_state,
+)
 from .framework.coordinator import Coordinator  # noqa: F401
 from .framework.gradients import gradients as _gradients
 from .framework.graph import GraphKeys, get_default_graph
+from .framework.meta_graph import export_meta_graph
 from .framework.queue_runner import (  # noqa: F401
     QueueRunner,
     add_queue_runner,
     start_queue_runners,
 )
+from .framework.saver import Saver, import_meta_graph
 from .framework.tensor import IndexedSlices
 from .framework.variable import Variable, group, trainable_variables
 from .ops import array as _array
@@ -315,11 +328,23 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "CheckpointReader",
+    "CheckpointState",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
     "Optimizer",
     "RMSPropOptimizer",
+    "Saver",
+    "checkpoint_exists",
     "exponential_decay",
+    "export_meta_graph",
+    "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
+    "import_meta_graph",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+    "update_checkpoint_state",
 ]

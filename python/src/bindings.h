@@ -21,6 +21,7 @@ void bind_dtypes(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_io(nb::module_& m);
 void bind_op_registry(nb::module_& m);
+void bind_saver(nb::module_& m);
 void bind_session(nb::module_& m);
 void bind_stores(nb::module_& m);
 void bind_work(nb::module_& m);

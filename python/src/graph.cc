@@ -166,7 +166,11 @@ void bind_nodes(nb::module_& m) {
           [](const PyNode& n) { return wrap(n.graph, n.node->inputs()); })
       .def_prop_ro("outputs", &outputs_of)
       .def_prop_ro("control_inputs", &control_inputs_of)
-      .def_prop_ro("device", [](const PyNode& n) { return n.node->device(); })
+      .def_prop_rw(
+          "device", [](const PyNode& n) { return n.node->device(); },
+          [](const PyNode& n, std::string device) {
+            n.node->set_device(std::move(device));
+          })
       .def_prop_ro(
           "origin", [](const PyNode& n) { return n.node->origin(); },
           "The line of the program that made it.")

@@ -45,6 +45,21 @@ void bind_graph_io(nb::module_& m) {
   m.def("load_graph", &python_load_graph, nb::arg("path"),
         "A graph from a file that save_graph wrote.");
   m.def(
+      "import_graph_def",
+      [](PyGraph& graph, const nb::bytes& bytes) {
+        import_graph_def(*graph.graph, {bytes.c_str(), bytes.size()});
+      },
+      nb::arg("graph"), nb::arg("graph_def"),
+      "Adds the nodes of a GraphDef to a graph.");
+  m.def(
+      "import_graph",
+      [](PyGraph& graph, const std::string& path) {
+        const nb::gil_scoped_release others_run;
+        import_graph(*graph.graph, path);
+      },
+      nb::arg("graph"), nb::arg("path"),
+      "Adds the nodes of a file that save_graph wrote to a graph.");
+  m.def(
       "to_dot", [](const PyGraph& graph) { return to_dot(*graph.graph); },
       nb::arg("graph"), "A graph in Graphviz's language.");
 }

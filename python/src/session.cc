@@ -1,4 +1,4 @@
-#include "rondo/runtime/session.h"
+#include "session.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -12,19 +12,6 @@
 
 namespace rondo::python {
 namespace {
-
-struct PySession {
-  PySession(const PyGraph& g, SessionOptions options)
-      : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
-  PySession(PySession&&) = default;
-  ~PySession() {
-    nb::gil_scoped_release release;  // a worker may be letting an array go
-    session.reset();
-  }
-
-  std::shared_ptr<Graph> graph;
-  std::unique_ptr<Session> session;
-};
 
 // (tensors, trace): arrays in the order of the fetches, and the run's times as
 // JSON where they were asked for.

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "rondo/base/crc32c_hardware.h"
+
 namespace rondo {
 namespace {
 
@@ -29,10 +31,8 @@ constexpr Table kTable = make_table();
 
 }  // namespace
 
-uint32_t crc32c(const void* data, size_t bytes, uint32_t before) {
+uint32_t table_crc32c(const unsigned char* at, size_t bytes, uint32_t crc) {
   static_assert(std::endian::native == std::endian::little);
-  const auto* at = static_cast<const unsigned char*>(data);
-  uint32_t crc = ~before;
   for (; bytes >= 8; bytes -= 8, at += 8) {
     uint64_t word;
     std::memcpy(&word, at, 8);
@@ -43,7 +43,13 @@ uint32_t crc32c(const void* data, size_t bytes, uint32_t before) {
   }
   for (; bytes > 0; --bytes, ++at)
     crc = (crc >> 8) ^ kTable[0][(crc ^ *at) & 0xFF];
-  return ~crc;
+  return crc;
+}
+
+uint32_t crc32c(const void* data, size_t bytes, uint32_t before) {
+  static const Crc32cLoop loop =
+      hardware_crc32c() ? hardware_crc32c() : table_crc32c;
+  return ~loop(static_cast<const unsigned char*>(data), bytes, ~before);
 }
 
 }  // namespace rondo

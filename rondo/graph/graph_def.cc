@@ -38,7 +38,12 @@ void node_to_message(const Node& node, const ConstantsOut& constants,
 // Makes the nodes of a message, one after the other.
 class Builder {
  public:
-  explicit Builder(const std::vector<Tensor>& data) : data_(data) {}
+  Builder(Graph& graph, const std::vector<Tensor>& data)
+      : data_(data),
+        graph_(graph),
+        first_(graph.nodes().size()),
+        names_(graph, "/"),
+        order_(graph, {}, true) {}
 
   void add(const proto::NodeDef& message) {
     const OpDef* op = OpRegistry::process().find(message.op());
@@ -52,21 +57,20 @@ class Builder {
                   .origin = message.origin()};
     if (args.name.empty()) refuse(message, "it has no name");
     inputs_of(message, args);
-    Node& node = graph_->add(std::move(args));
+    Node& node = graph_.add(std::move(args));
     if (node.name() != message.name())
       refuse(message, "there are two nodes of this name");
     node.set_device(message.device());
     set_shapes(message, node);
   }
 
-  std::unique_ptr<Graph> finish(const proto::GraphDef& message) {
+  void finish(const proto::GraphDef& message) {
     for (const Later& later : later_) close_edge(later);
     for (const auto& collection : message.collection())
       for (const std::string& name : collection.value())
-        graph_->collection(collection.name()).push_back(graph_->value(name));
-    graph_->set_seed(message.seed());
+        graph_.collection(collection.name()).push_back(graph_.value(name));
+    if (first_ == 0) graph_.set_seed(message.seed());
     take_scopes();
-    return std::move(graph_);
   }
 
  private:
@@ -105,15 +109,14 @@ class Builder {
     for (const std::string& input : message.input()) {
       const bool control = input.starts_with('^');
       const std::string from = control ? input.substr(1) : node_of(input);
-      Node* node = graph_->find(from);
+      Node* node = graph_.find(from);
       const auto index = static_cast<int>(args.inputs.size());
       if (!node)
         later_.push_back(
             {message.name(), control ? -1 : index, control ? from : input});
       else if (control)
         args.control_inputs.push_back(node);
-      if (!control)
-        args.inputs.push_back(node ? graph_->value(input) : Value());
+      if (!control) args.inputs.push_back(node ? graph_.value(input) : Value());
     }
     // Until it is there, an input of the same type stands for the one that
     // comes round.
@@ -129,9 +132,9 @@ class Builder {
   }
 
   void close_edge(const Later& later) const {
-    Node& node = *graph_->find(later.to);
+    Node& node = *graph_.find(later.to);
     Node* from =
-        graph_->find(later.input < 0 ? later.from : node_of(later.from));
+        graph_.find(later.input < 0 ? later.from : node_of(later.from));
     if (!from)
       throw Error(Code::kInvalidArgument,
                   fmt::format("{} waits for \"{}\", which is not in the graph",
@@ -140,7 +143,7 @@ class Builder {
       node.add_control_input(*from);
       return;
     }
-    const Value value = graph_->value(later.from);
+    const Value value = graph_.value(later.from);
     if (value.dtype() != node.input(later.input).dtype())
       throw Error(
           Code::kInvalidArgument,
@@ -168,16 +171,21 @@ class Builder {
   // Names of scopes are taken, as they were when the nodes were made.
   void take_scopes() {
     std::set<std::string> scopes;
-    for (const auto& node : graph_->nodes())
-      for (size_t at = node->name().find('/'); at != std::string::npos;
-           at = node->name().find('/', at + 1))
-        scopes.insert(node->name().substr(0, at));
+    for (size_t i = first_; i < graph_.nodes().size(); ++i) {
+      const std::string& name = graph_.nodes()[i]->name();
+      for (size_t at = name.find('/'); at != std::string::npos;
+           at = name.find('/', at + 1))
+        scopes.insert(name.substr(0, at));
+    }
     for (const std::string& scope : scopes)
-      if (!graph_->find(scope)) (void)graph_->unique_name(scope);
+      if (!graph_.find(scope)) (void)graph_.unique_name(scope);
   }
 
   const std::vector<Tensor>& data_;
-  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
+  Graph& graph_;
+  const size_t first_;  // of the nodes it makes
+  const NameScope names_;
+  const ControlScope order_;
   std::vector<Later> later_;
 };
 
@@ -199,16 +207,22 @@ proto::GraphDef graph_to_message(const Graph& graph,
   return message;
 }
 
-std::unique_ptr<Graph> graph_from_message(const proto::GraphDef& message,
-                                          const std::vector<Tensor>& data) {
+void add_message(const proto::GraphDef& message,
+                 const std::vector<Tensor>& data, Graph& graph) {
   if (message.format() > kFormat)
     throw Error(Code::kInvalidArgument,
                 fmt::format("the graph has format {}, this version reads up to "
                             "{}",
                             message.format(), kFormat));
-  Builder builder(data);
+  for (const auto& node : message.node())
+    if (Node* there = graph.find(node.name()))
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("the graph to import has a node \"{}\", and so "
+                              "has this one: {}; import into an empty graph",
+                              node.name(), there->describe()));
+  Builder builder(graph, data);
   for (const auto& node : message.node()) builder.add(node);
-  return builder.finish(message);
+  builder.finish(message);
 }
 
 }  // namespace rondo

@@ -18,10 +18,11 @@ struct ConstantsOut {
 
 proto::GraphDef graph_to_message(const Graph& graph,
                                  const ConstantsOut& constants);
-// `data` are bytes, in the order in which they were taken out. Throws when the
-// message is no graph.
-std::unique_ptr<Graph> graph_from_message(const proto::GraphDef& message,
-                                          const std::vector<Tensor>& data);
+// Adds the nodes and collections of a message to a graph. `data` are bytes, in
+// the order in which they were taken out. Throws when the message is no graph,
+// or has names that the graph has.
+void add_message(const proto::GraphDef& message,
+                 const std::vector<Tensor>& data, Graph& graph);
 
 // Attributes: attr_def.cc.
 void attr_to_message(const AttrValue& value, const ConstantsOut& constants,

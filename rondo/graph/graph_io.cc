@@ -69,6 +69,23 @@ proto::GraphDef parse(std::string_view bytes) {
   return message;
 }
 
+// A graph as it was saved.
+struct Saved {
+  proto::GraphDef message;
+  std::vector<Tensor> data;
+
+  std::unique_ptr<Graph> graph() const {
+    auto made = std::make_unique<Graph>();
+    add_message(message, data, *made);
+    return made;
+  }
+  void add_to(Graph& graph) const {
+    // What is wrong with it is found before the graph changes.
+    (void)this->graph();
+    add_message(message, data, graph);
+  }
+};
+
 class GraphWriter {
  public:
   explicit GraphWriter(const std::string& path) : file_(path) {}
@@ -114,7 +131,7 @@ class GraphReader {
   GraphReader(const GraphReader&) = delete;
   GraphReader& operator=(const GraphReader&) = delete;
 
-  std::unique_ptr<Graph> read() {
+  Saved read() {
     std::string message;
     std::vector<Tensor> data;
     bool whole = false;
@@ -139,7 +156,7 @@ class GraphReader {
       }
     }
     if (!whole) damaged("its end is missing");
-    return graph_from_message(parse(message), data);
+    return {parse(message), std::move(data)};
   }
 
  private:
@@ -245,7 +262,11 @@ std::string to_graph_def(const Graph& graph, const GraphDefOptions& options) {
 }
 
 std::unique_ptr<Graph> from_graph_def(std::string_view bytes) {
-  return graph_from_message(parse(bytes), {});
+  return Saved{parse(bytes), {}}.graph();
+}
+
+void import_graph_def(Graph& graph, std::string_view bytes) {
+  Saved{parse(bytes), {}}.add_to(graph);
 }
 
 void save_graph(const Graph& graph, const std::string& path) {
@@ -262,7 +283,11 @@ void save_graph(const Graph& graph, const std::string& path) {
 }
 
 std::unique_ptr<Graph> load_graph(const std::string& path) {
-  return GraphReader(path).read();
+  return GraphReader(path).read().graph();
+}
+
+void import_graph(Graph& graph, const std::string& path) {
+  GraphReader(path).read().add_to(graph);
 }
 
 }  // namespace rondo

@@ -31,4 +31,10 @@ RONDO_API void save_graph(const Graph& graph, const std::string& path);
 // Throws when the file cannot be read, is damaged or not whole.
 RONDO_API std::unique_ptr<Graph> load_graph(const std::string& path);
 
+// As from_graph_def and load_graph, but adds the nodes and collections to a
+// graph, outside of its scopes. Throws, and adds nothing, when the graph has a
+// node of one of the names.
+RONDO_API void import_graph_def(Graph& graph, std::string_view bytes);
+RONDO_API void import_graph(Graph& graph, const std::string& path);
+
 }  // namespace rondo

@@ -52,6 +52,18 @@ class Variable(Operators):
             graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, self)
         graph.add_to_collection(GraphKeys.INITIALIZERS, set_it)
 
+    @classmethod
+    def _of(cls, tensor, set_it, trainable):
+        """The variable that is in a graph already: its value, and what sets it to
+        its initial one."""
+        self = cls.__new__(cls)
+        self._tensor = tensor
+        self._name = tensor._value.node.attrs["variable"] or tensor.op.name
+        self.initializer = None if set_it is None else set_it.op
+        self.initial_value = None if set_it is None else set_it.op.inputs[0]
+        self.trainable = trainable
+        return self
+
     def _as_tensor(self):
         return self._tensor
 

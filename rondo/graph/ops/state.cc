@@ -1,5 +1,7 @@
 #include "rondo/graph/ops/state.h"
 
+#include <set>
+
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
@@ -32,6 +34,33 @@ Status infer_assign(InferContext& c) {
                  c.attr<PartialShape>("shape").to_string(),
                  c.shape(0).to_string());
   c.output(dtype, *shape);
+  return {};
+}
+
+// Value i is for variable i, of its type and a shape that it can have.
+Status infer_assign_all(InferContext& c) {
+  const auto& dtypes = c.attr<std::vector<DType>>("dtypes");
+  const auto& shapes = c.attr<std::vector<PartialShape>>("shapes");
+  const auto& others = c.attr<std::vector<std::string>>("slots");
+  const auto n = static_cast<size_t>(c.inputs());
+  if (dtypes.size() != n || shapes.size() != n || others.size() + 1 != n)
+    return error(Code::kInvalidArgument,
+                 "there are {} values, {} variables, {} types and {} shapes", n,
+                 others.size() + 1, dtypes.size(), shapes.size());
+  std::set<std::string_view> seen;
+  for (size_t i = 0; i < n; ++i) {
+    const std::string& name =
+        i == 0 ? c.attr<std::string>("variable") : others[i - 1];
+    if (!seen.insert(name).second)
+      return error(Code::kInvalidArgument,
+                   "the variable \"{}\" is to be set twice", name);
+    const int at = static_cast<int>(i);
+    if (c.dtype(at) == dtypes[i] && c.shape(at).compatible(shapes[i])) continue;
+    return error(Code::kInvalidArgument,
+                 "the variable \"{}\" is {}{}, the value {}{}", name,
+                 name_of(dtypes[i]), shapes[i].to_string(),
+                 name_of(c.dtype(at)), c.shape(at).to_string());
+  }
   return {};
 }
 
@@ -116,6 +145,19 @@ void register_state_ops(OpRegistry& ops) {
            .constant = true,
            .kind = OpKind::kStateful});
   add_change(ops, "Assign", "Sets a variable; gives the new value.");
+  ops.add(
+      {.name = "AssignAll",
+       .doc = "Sets several variables at once: another run, or one that is "
+              "cancelled, sees all changed or none.",
+       .inputs = {{"values", TypeSet::kAnyType, true, 0}},
+       .attrs =
+           {{"variable", std::string(), true, "the first variable"},
+            {"slots", std::vector<std::string>(), false, "the other variables"},
+            {"dtypes", std::vector<DType>(), true, "the element type of each"},
+            {"shapes", std::vector<PartialShape>(), true, "the shape of each"}},
+       .infer = infer_assign_all,
+       .constant = true,
+       .kind = OpKind::kStateful});
   add_change(ops, "AssignAdd", "Adds to a variable; gives the new value.");
   add_change(ops, "AssignSub",
              "Subtracts from a variable; gives the new value.");
@@ -183,6 +225,27 @@ Value is_initialized(Value variable) {
 
 Value assign(Value variable, Value value) {
   return change("Assign", variable, {value});
+}
+Node& assign_all(const std::vector<Value>& variables,
+                 const std::vector<Value>& values) {
+  if (variables.empty())
+    throw Error(Code::kInvalidArgument, "assign_all: there are no variables");
+  std::vector<std::string> others;
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  for (const Value& variable : variables) {
+    others.push_back(variable_name(variable));
+    dtypes.push_back(variable.dtype());
+    shapes.push_back(variable.shape());
+  }
+  others.erase(others.begin());
+  return variables[0].graph().add(
+      {.op = "AssignAll",
+       .inputs = values,
+       .attrs = {{"variable", variable_name(variables[0])},
+                 {"slots", std::move(others)},
+                 {"dtypes", std::move(dtypes)},
+                 {"shapes", std::move(shapes)}}});
 }
 Value assign_add(Value variable, Value value) {
   return change("AssignAdd", variable, {value});

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rondo/graph/graph.h"
 
@@ -32,6 +33,10 @@ RONDO_API Value initialized_value(Value variable);
 RONDO_API Value is_initialized(Value variable);
 // Each gives the new value. The shapes must agree.
 RONDO_API Value assign(Value variable, Value value);
+// Sets all of them at once: another run, or one that is cancelled, sees all
+// changed or none.
+RONDO_API Node& assign_all(const std::vector<Value>& variables,
+                           const std::vector<Value>& values);
 RONDO_API Value assign_add(Value variable, Value value);
 RONDO_API Value assign_sub(Value variable, Value value);
 // Rows `indices` become, or grow by, `rows`; rows of the same index: the last

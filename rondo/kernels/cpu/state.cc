@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "rondo/kernels/cpu/dispatch.h"
@@ -55,6 +56,39 @@ class Assign final : public Kernel {
  private:
   const std::string name_;
   const std::shared_ptr<VariableResource> variable_;
+};
+
+class AssignAll final : public Kernel {
+ public:
+  AssignAll(const Node& node, Resources& resources) {
+    std::vector<std::string> names = {variable_of(node)};
+    for (const auto& name : node.attrs().get<std::vector<std::string>>("slots"))
+      names.push_back(name);
+    for (size_t i = 0; i < names.size(); ++i)
+      variables_.emplace_back(
+          resources.find_or_make<VariableResource>("variable/" + names[i])
+              .value(),
+          i);
+    // All are locked at once: by everybody in the same order.
+    std::ranges::sort(variables_);
+  }
+  Status run(KernelContext& c) override {
+    std::vector<Tensor> values;  // what may fail, before anything changes
+    for (int i = 0; i < c.inputs(); ++i)
+      values.push_back(c.input(i).unique() ? c.input(i) : c.input(i).clone());
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (const auto& [variable, i] : variables_)
+      locks.emplace_back(variable->mutex);
+    for (const auto& [variable, i] : variables_) {
+      variable->value = std::move(values[i]);
+      variable->initialized = true;
+    }
+    return {};
+  }
+
+ private:
+  // With the number of the value, in the order of their addresses.
+  std::vector<std::pair<std::shared_ptr<VariableResource>, size_t>> variables_;
 };
 
 template <bool kSubtract>
@@ -141,6 +175,7 @@ void register_state_kernels(KernelRegistry& kernels) {
   kernels.add("Variable", "cpu", from_class<ReadVariable>());
   kernels.add("IsInitialized", "cpu", from_class<IsInitialized>());
   kernels.add("Assign", "cpu", from_class<Assign>());
+  kernels.add("AssignAll", "cpu", from_class<AssignAll>());
   kernels.add("AssignAdd", "cpu", from_class<AssignChange<false>>());
   kernels.add("AssignSub", "cpu", from_class<AssignChange<true>>());
   kernels.add("ScatterUpdate", "cpu", from_class<Scatter<false>>());

@@ -1,0 +1,28 @@
+// Sessions as Python holds them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+#include "graph.h"
+#include "rondo/runtime/session.h"
+
+namespace nb = nanobind;
+
+namespace rondo::python {
+
+struct PySession {
+  PySession(const PyGraph& g, SessionOptions options)
+      : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
+  PySession(PySession&&) = default;
+  ~PySession() {
+    nb::gil_scoped_release release;  // a worker may be letting an array go
+    session.reset();
+  }
+
+  std::shared_ptr<Graph> graph;
+  std::unique_ptr<Session> session;
+};
+
+}  // namespace rondo::python
