@@ -63,6 +63,12 @@ class InternalError(Error):
     code = 9
 
 
+class OutOfRangeError(Error):
+    """Nothing is left: the end of a data set."""
+
+    code = 10
+
+
 BY_CODE = {
     kind.code: kind
     for kind in (
@@ -75,5 +81,6 @@ BY_CODE = {
         PermissionError,
         ResourceError,
         InternalError,
+        OutOfRangeError,
     )
 }

@@ -72,7 +72,7 @@ Status raised(const nb::python_error& e, const std::string& name) {
   if (nb::hasattr(e.value(), "code")) {
     int number = 0;
     if (nb::try_cast(e.value().attr("code"), number) && number >= 1 &&
-        number <= static_cast<int>(Code::kInternal))
+        number <= static_cast<int>(Code::kOutOfRange))
       code = static_cast<Code>(number);
   } else if (e.matches(PyExc_TimeoutError)) {
     code = Code::kTimeout;

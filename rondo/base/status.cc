@@ -16,6 +16,7 @@ std::string_view code_name(Code code) {
     case Code::kPermission: return "permission";
     case Code::kResource: return "resource";
     case Code::kInternal: return "internal";
+    case Code::kOutOfRange: return "out of range";
   }
   return "unknown";
 }

@@ -26,6 +26,7 @@ enum class Code : int {
   kPermission = 7,       // refused: wrong token, no rights
   kResource = 8,         // out of memory, descriptors, ports
   kInternal = 9,         // a mistake of Rondo's own
+  kOutOfRange = 10,      // nothing is left: the end of data, a closed queue
 };
 
 // The lower-case name of a code: "mismatch", "peer lost".

@@ -24,7 +24,8 @@ TEST(Capi, NumbersAreThoseOfCpp) {
       {RONDO_UNAVAILABLE, Code::kUnavailable},
       {RONDO_PERMISSION, Code::kPermission},
       {RONDO_RESOURCE, Code::kResource},
-      {RONDO_INTERNAL, Code::kInternal}};
+      {RONDO_INTERNAL, Code::kInternal},
+      {RONDO_OUT_OF_RANGE, Code::kOutOfRange}};
   for (auto [number, code] : codes) {
     EXPECT_EQ(number, static_cast<int>(code));
     EXPECT_EQ(rondo_status_name(number), code_name(code));

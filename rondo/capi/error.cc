@@ -36,7 +36,7 @@ const char* rondo_last_error(void) {
 }
 
 const char* rondo_status_name(rondo_status_t status) {
-  if (status < RONDO_OK || status > RONDO_INTERNAL) return "unknown";
+  if (status < RONDO_OK || status > RONDO_OUT_OF_RANGE) return "unknown";
   // The names are literals, hence terminated.
   return rondo::code_name(static_cast<rondo::Code>(status)).data();
 }

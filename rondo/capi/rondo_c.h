@@ -43,7 +43,8 @@ enum {
   RONDO_UNAVAILABLE = 6,      /* a service could not be reached */
   RONDO_PERMISSION = 7,       /* refused: wrong token, no rights */
   RONDO_RESOURCE = 8,         /* out of memory, descriptors, ports */
-  RONDO_INTERNAL = 9          /* a mistake of Rondo's own */
+  RONDO_INTERNAL = 9,         /* a mistake of Rondo's own */
+  RONDO_OUT_OF_RANGE = 10     /* nothing is left: the end of data */
 };
 
 typedef int32_t rondo_dtype_t;

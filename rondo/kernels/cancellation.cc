@@ -16,8 +16,8 @@ void Cancellation::cancel(Status reason) {
 }
 
 Status Cancellation::reason() const {
-  const std::lock_guard lock(mutex_);
-  return reason_;
+  // Fixed once it is cancelled, and asked for by those whom a wake waits for.
+  return cancelled() ? reason_ : Status();
 }
 
 int Cancellation::on_cancel(std::function<void()> wake) {

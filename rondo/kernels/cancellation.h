@@ -19,7 +19,7 @@ class RONDO_API Cancellation {
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   Status reason() const;
   // Calls `wake` when the run is cancelled, at once if it is already. Returns a
-  // number for forget().
+  // number for forget(). A wake may end its kernel's run.
   int on_cancel(std::function<void()> wake);
   // Once it returns, the function is not called and not running.
   void forget(int number);
@@ -27,8 +27,8 @@ class RONDO_API Cancellation {
  private:
   std::atomic<bool> cancelled_{false};
   mutable std::recursive_mutex mutex_;
+  Status reason_;  // written once, before cancelled_ is set
   // Guarded by mutex_.
-  Status reason_;
   int next_ = 0;
   std::map<int, std::function<void()>> wakes_;
 };
