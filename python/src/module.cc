@@ -43,4 +43,5 @@ NB_MODULE(_core, m) {
   rondo::python::bind_graph_io(m);
   rondo::python::bind_control(m);
   rondo::python::bind_session(m);
+  rondo::python::bind_datasets(m);
 }

@@ -95,13 +95,13 @@ class RONDO_API Graph {
   std::unordered_map<std::string, Node*> by_name_;
   std::unordered_map<std::string, int> name_uses_;  // of nodes and scopes
   std::map<std::string, std::vector<Value>, std::less<>> collections_;
-  std::map<std::string, std::shared_ptr<const Attachment>, std::less<>>
-      attachments_;
   std::string name_scope_;  // "" or "outer/inner/"
   std::string device_;
   std::vector<Node*> control_;
   std::vector<FlowContext*> contexts_;  // outermost first
   int64_t seed_ = 0;
+  std::map<std::string, std::shared_ptr<const Attachment>, std::less<>>
+      attachments_;
 };
 
 // While it lives, nodes of the graph are named "name/…". A name that ends in
