@@ -40,7 +40,11 @@ ProgramCall::~ProgramCall() {
 }
 
 Status raised(const nb::python_error& error, std::string_view what) {
-  if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+  if (error.matches(PyExc_KeyboardInterrupt)) {
+    // Last: whatever runs Python code behind it would raise it here.
+    PyErr_SetInterrupt();
+    return Status(Code::kCancelled, "interrupted");
+  }
   Code code = Code::kInvalidArgument;
   int number = 0;
   if (nb::hasattr(error.value(), "code") &&

@@ -328,6 +328,13 @@ TEST(Dataset, ShufflesTheSameWayForASeed) {
   EXPECT_EQ(all(shuffled, 1), all(shuffled, 1));
 }
 
+TEST(Dataset, ShufflesSlicesAsItDoesOthers) {
+  const Dataset slices = Dataset::from_tensor_slices({ints(count_to(100))});
+  for (const int64_t size : {1, 7, 100, 1000})
+    EXPECT_EQ(all(slices.shuffle(size, {.seed = 7})),
+              all(Dataset::range(100).shuffle(size, {.seed = 7})));
+}
+
 TEST(Dataset, ShufflesWithinTheBuffer) {
   const auto order = all(Dataset::range(1000).shuffle(10, {.seed = 7}));
   EXPECT_THAT(order, UnorderedElementsAreArray(count_to(1000)));

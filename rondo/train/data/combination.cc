@@ -51,8 +51,8 @@ class ConcatenateStream final : public DataStream {
 
 using DatasetFunction = std::function<Result<Dataset>(DataElement)>;
 
-// Streams take turns of block_length elements. A stream that is at its end
-// gives its place to the next one.
+// Streams take turns of block_length elements. The place of a stream that came
+// to its end is taken by a new one when it is its turn again.
 class InterleaveStream final : public DataStream {
  public:
   InterleaveStream(DataStreamPtr input, DatasetFunction function,
@@ -83,7 +83,7 @@ class InterleaveStream final : public DataStream {
       NextElement element = open.stream->next();
       if (element.ok() && !*element) {
         open = {};
-        taken_ = 0;
+        pass_on();
         continue;
       }
       if (++taken_ >= options_.block_length) pass_on();

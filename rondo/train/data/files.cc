@@ -1,8 +1,7 @@
 // Elements from files.
 #include <glob.h>
 
-#include <cstring>
-
+#include "rondo/train/data/component.h"
 #include "rondo/train/data/record_reader.h"
 #include "rondo/train/data/stages.h"
 
@@ -10,13 +9,6 @@ namespace rondo {
 namespace {
 
 DataTypes bytes_types() { return {{DType::kU8, PartialShape{kAny}}}; }
-
-Tensor path_tensor(const std::string& path) {
-  Tensor tensor =
-      Tensor::empty({static_cast<int64_t>(path.size())}, DType::kU8);
-  if (!path.empty()) std::memcpy(tensor.data(), path.data(), path.size());
-  return tensor;
-}
 
 // A list of paths that is known when the first is asked for.
 class PathsStage final : public DataStage {
@@ -44,7 +36,7 @@ class PathsStage final : public DataStage {
         listed_ = true;
       }
       if (next_ == paths_.size()) return std::optional<DataElement>();
-      return std::optional(DataElement{path_tensor(paths_[next_++])});
+      return std::optional(DataElement{bytes_component(paths_[next_++])});
     }
 
    private:

@@ -4,15 +4,10 @@
 #include <cstring>
 
 #include "rondo/base/crc32c.h"
+#include "rondo/train/data/component.h"
 
 namespace rondo {
 namespace {
-
-Tensor bytes_tensor(const char* data, size_t bytes) {
-  Tensor tensor = Tensor::empty({static_cast<int64_t>(bytes)}, DType::kU8);
-  if (bytes > 0) std::memcpy(tensor.data(), data, bytes);
-  return tensor;
-}
 
 Status cut_off(const InputFile& file, uint64_t offset, size_t got,
                uint64_t wanted) {
@@ -46,7 +41,7 @@ class LineReader final : public RecordReader {
           at_end ? bytes.size() : static_cast<size_t>(end - bytes.data());
       const size_t used = at_end ? length : length + 1;
       if (!at_end && length > 0 && bytes[length - 1] == '\r') --length;
-      Tensor line = bytes_tensor(bytes.data(), length);
+      Tensor line = bytes_component({bytes.data(), length});
       file_->consume(used);
       return std::optional(std::move(line));
     }
@@ -77,7 +72,7 @@ class FixedLengthReader final : public RecordReader {
                    file_->path(), file_->offset(), bytes.size(), footer_);
     if (bytes.size() < record_ + footer_)
       return cut_off(*file_, file_->offset(), bytes.size() - footer_, record_);
-    Tensor record = bytes_tensor(bytes.data(), record_);
+    Tensor record = bytes_component({bytes.data(), record_});
     file_->consume(record_);
     return std::optional(std::move(record));
   }
@@ -161,7 +156,7 @@ class TfRecordReader final : public RecordReader {
   Result<Tensor> read_data(uint64_t start, uint64_t length) {
     constexpr uint64_t kTrusted = uint64_t{64} << 20;
     if (length <= kTrusted) {
-      Tensor data = Tensor::empty({static_cast<int64_t>(length)}, DType::kU8);
+      Tensor data = new_component(DType::kU8, {static_cast<int64_t>(length)});
       RONDO_ASSIGN_OR_RETURN(const size_t got,
                              file_->read(data.data(), data.bytes()));
       if (got < length)
@@ -181,7 +176,7 @@ class TfRecordReader final : public RecordReader {
         return cut_off(*file_, start, sizeof(Head) + before + got,
                        sizeof(Head) + length + sizeof(uint32_t));
     }
-    return bytes_tensor(bytes.data(), bytes.size());
+    return bytes_component({bytes.data(), bytes.size()});
   }
 
   std::unique_ptr<InputFile> file_;

@@ -11,38 +11,87 @@
 namespace rondo {
 namespace {
 
+// Draws from a window of items that a function gives, until it gives none.
+template <class Item>
+class Window {
+ public:
+  Window(int64_t size, const RandomStream& random)
+      : size_(static_cast<size_t>(size)), random_(random) {}
+
+  bool wants_more() const { return !ended_ && items_.size() < size_; }
+  void add(Item item) { items_.push_back(std::move(item)); }
+  void end() { ended_ = true; }
+  bool empty() const { return items_.empty(); }
+  Item draw() {
+    const uint64_t at = random_below(random_, draws_++, items_.size());
+    std::swap(items_[at], items_.back());
+    Item item = std::move(items_.back());
+    items_.pop_back();
+    return item;
+  }
+
+ private:
+  const size_t size_;
+  const RandomStream random_;
+  uint64_t draws_ = 0;
+  std::vector<Item> items_;
+  bool ended_ = false;
+};
+
 class ShuffleStream final : public DataStream {
  public:
-  ShuffleStream(DataStreamPtr input, int64_t size, uint64_t seed, uint64_t pass,
+  ShuffleStream(DataStreamPtr input, int64_t size, const RandomStream& random,
                 const DataRun& run)
       : DataStream("shuffle", run),
         input_(std::move(input)),
-        size_(static_cast<size_t>(size)),
-        random_{seed, pass} {}
+        window_(size, random) {}
 
  protected:
   NextElement produce() override {
-    while (!ended_ && buffer_.size() < size_) {
+    while (window_.wants_more()) {
       NextElement element = input_->next();
       if (!element.ok()) return element;
-      ended_ = !*element;
-      if (!ended_) buffer_.push_back(std::move(**element));
+      if (*element)
+        window_.add(std::move(**element));
+      else
+        window_.end();
     }
-    if (buffer_.empty()) return std::optional<DataElement>();
-    const uint64_t at = random_below(random_, draws_++, buffer_.size());
-    std::swap(buffer_[at], buffer_.back());
-    DataElement element = std::move(buffer_.back());
-    buffer_.pop_back();
-    return std::optional(std::move(element));
+    if (window_.empty()) return std::optional<DataElement>();
+    return std::optional(window_.draw());
   }
 
  private:
   const DataStreamPtr input_;
-  const size_t size_;
-  const RandomStream random_;
-  uint64_t draws_ = 0;
-  std::vector<DataElement> buffer_;
-  bool ended_ = false;
+  Window<DataElement> window_;
+};
+
+// The same order for rows that can be had in any: only their numbers wait.
+class ShuffleRowsStream final : public DataStream {
+ public:
+  ShuffleRowsStream(DataStreamPtr input, int64_t size,
+                    const RandomStream& random, const DataRun& run)
+      : DataStream("shuffle", run),
+        input_(std::move(input)),
+        rows_(*input_->rows()),
+        window_(size, random) {}
+
+ protected:
+  NextElement produce() override {
+    while (window_.wants_more()) {
+      if (next_ < rows_.rows())
+        window_.add(next_++);
+      else
+        window_.end();
+    }
+    if (window_.empty()) return std::optional<DataElement>();
+    return std::optional(rows_.row(window_.draw()));
+  }
+
+ private:
+  const DataStreamPtr input_;
+  const DataRows& rows_;
+  Window<int64_t> window_;
+  int64_t next_ = 0;
 };
 
 uint64_t unpredictable() {
@@ -62,12 +111,17 @@ DataStagePtr shuffle_stage(DataStagePtr input, int64_t buffer_size,
   const uint64_t seed = options.seed ? *options.seed : unpredictable();
   const bool each = options.reshuffle_each_iteration;
   DataTypes types = input->types();
-  return make_stage(
-      "shuffle", std::move(types),
-      [input = std::move(input), buffer_size, seed, each](const DataRun& run) {
-        return std::make_unique<ShuffleStream>(input->open(run), buffer_size,
-                                               seed, each ? run.pass : 0, run);
-      });
+  return make_stage("shuffle", std::move(types),
+                    [input = std::move(input), buffer_size, seed,
+                     each](const DataRun& run) -> DataStreamPtr {
+                      DataStreamPtr stream = input->open(run);
+                      const RandomStream random{seed, each ? run.pass : 0};
+                      if (stream->rows())
+                        return std::make_unique<ShuffleRowsStream>(
+                            std::move(stream), buffer_size, random, run);
+                      return std::make_unique<ShuffleStream>(
+                          std::move(stream), buffer_size, random, run);
+                    });
 }
 
 }  // namespace rondo

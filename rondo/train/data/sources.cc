@@ -1,6 +1,5 @@
 // Elements from memory, counting, or a function.
-#include <atomic>
-
+#include "rondo/train/data/component.h"
 #include "rondo/train/data/stages.h"
 
 namespace rondo {
@@ -58,7 +57,7 @@ DataTypes row_types(const DataElement& tensors) {
   return types;
 }
 
-class SlicesStage final : public DataStage {
+class SlicesStage final : public DataStage, private DataRows {
  public:
   explicit SlicesStage(DataElement tensors)
       : DataStage("from_tensor_slices", row_types(tensors)) {
@@ -100,27 +99,31 @@ class SlicesStage final : public DataStage {
    public:
     Stream(const SlicesStage& stage, const DataRun& run)
         : DataStream(stage.name(), run), stage_(stage) {}
+    const DataRows* rows() const override { return &stage_; }
 
    protected:
     NextElement produce() override {
       if (row_ == stage_.rows_) return std::optional<DataElement>();
-      DataElement element;
-      element.reserve(stage_.columns_.size());
-      for (const Column& column : stage_.columns_) {
-        auto* at = static_cast<char*>(column.tensor->data()) +
-                   static_cast<size_t>(row_) * column.bytes;
-        element.push_back(
-            Tensor::adopt(std::shared_ptr<void>(column.tensor, at),
-                          column.dtype, column.row));
-      }
-      ++row_;
-      return std::optional(std::move(element));
+      return std::optional(stage_.row(row_++));
     }
 
    private:
     const SlicesStage& stage_;
     int64_t row_ = 0;
   };
+
+  int64_t rows() const override { return rows_; }
+  DataElement row(int64_t i) const override {
+    DataElement element;
+    element.reserve(columns_.size());
+    for (const Column& column : columns_) {
+      auto* at = static_cast<char*>(column.tensor->data()) +
+                 static_cast<size_t>(i) * column.bytes;
+      element.push_back(Tensor::adopt(std::shared_ptr<void>(column.tensor, at),
+                                      column.dtype, column.row));
+    }
+    return element;
+  }
 
   int64_t rows_ = 0;
   std::vector<Column> columns_;
@@ -152,7 +155,8 @@ class RangeStage final : public DataStage {
       if (over_ ||
           (stage_.step_ > 0 ? at_ >= stage_.stop_ : at_ <= stage_.stop_))
         return std::optional<DataElement>();
-      DataElement element = {Tensor::full({}, at_)};
+      DataElement element = {new_component(DType::kI64, {})};
+      element[0].span<int64_t>()[0] = at_;
       over_ = __builtin_add_overflow(at_, stage_.step_, &at_);
       return std::optional(std::move(element));
     }

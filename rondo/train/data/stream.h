@@ -22,6 +22,16 @@ struct DataRun {
   DataRun repetition(uint64_t k) const;
 };
 
+// Elements that can be had in any order, from any thread.
+class DataRows {
+ public:
+  virtual int64_t rows() const = 0;
+  virtual DataElement row(int64_t i) const = 0;
+
+ protected:
+  ~DataRows() = default;
+};
+
 // Gives its elements one after another to one thread at a time; streams with
 // threads of their own end them when they are destroyed. After the end there is
 // no more; after a failure the next element may be a good one.
@@ -35,6 +45,9 @@ class DataStream {
 
   // Failures name the stage that they come from, and which of its elements.
   NextElement next();
+  // The elements of a stream that knows them all; nullptr for others. Good as
+  // long as the stream.
+  virtual const DataRows* rows() const { return nullptr; }
 
  protected:
   // May throw rondo::Error.
