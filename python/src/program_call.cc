@@ -17,9 +17,8 @@ std::atomic<bool> over{false};
 
 SharedObject share(nb::object object) {
   return SharedObject(new nb::object(std::move(object)), [](nb::object* kept) {
-    if (!nb::is_alive()) return;  // as the interpreter itself
-    nb::gil_scoped_acquire gil;
-    delete kept;
+    const ProgramCall call;
+    if (call.entered()) delete kept;  // else it ends with the interpreter
   });
 }
 

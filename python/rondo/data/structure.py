@@ -6,10 +6,6 @@ As in TensorFlow, a list is not one: it becomes a tensor.
 from ..errors import InvalidArgumentError
 
 
-def is_nested(value):
-    return isinstance(value, (tuple, dict))
-
-
 def flatten(value):
     """The components, from left to right; those of a dict by key."""
     if isinstance(value, dict):
