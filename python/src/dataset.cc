@@ -282,7 +282,7 @@ void bind_datasets(nb::module_& m) {
            nb::arg("number") = 0)
       .def("next", &PyDatasetIterator::next,
            "The arrays of the next element; None at the end.");
-  m.def("_end_program_calls", &end_program_calls);
+  m.def("end_program_calls", &end_program_calls);
 }
 
 }  // namespace rondo::python

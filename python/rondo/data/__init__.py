@@ -8,7 +8,7 @@ for x, y in dataset: ...                              # or arrays, as they come
 
 import atexit as _atexit
 
-from .._core import _end_program_calls
+from .._core import end_program_calls as _end_program_calls
 from .dataset import Dataset
 from .iterator import Iterator
 from .readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset

@@ -30,10 +30,11 @@ class ZipStream final : public DataStream {
 
 class ConcatenateStream final : public DataStream {
  public:
-  ConcatenateStream(DataStagePtr first, DataStagePtr second, const DataRun& run)
+  ConcatenateStream(const DataStage& first, DataStagePtr second,
+                    const DataRun& run)
       : DataStream("concatenate", run),
         second_(std::move(second)),
-        stream_(first->open(run)) {}
+        stream_(first.open(run)) {}
 
  protected:
   NextElement produce() override {
@@ -167,7 +168,7 @@ DataStagePtr concatenate_stage(DataStagePtr first, DataStagePtr second) {
   return make_stage("concatenate", std::move(types),
                     [first = std::move(first),
                      second = std::move(second)](const DataRun& run) {
-                      return std::make_unique<ConcatenateStream>(first, second,
+                      return std::make_unique<ConcatenateStream>(*first, second,
                                                                  run);
                     });
 }
