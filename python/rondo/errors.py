@@ -64,10 +64,15 @@ class InternalError(Error):
 
 
 class OutOfRangeError(Error):
-    """Nothing is left: the end of a data set."""
+    """There is no more: a closed queue that is empty, the end of a dataset."""
 
     code = 10
 
+
+# As TensorFlow calls them.
+OpError = Error
+DeadlineExceededError = TimeoutError
+ResourceExhaustedError = ResourceError
 
 BY_CODE = {
     kind.code: kind

@@ -26,7 +26,7 @@ enum class Code : int {
   kPermission = 7,       // refused: wrong token, no rights
   kResource = 8,         // out of memory, descriptors, ports
   kInternal = 9,         // a mistake of Rondo's own
-  kOutOfRange = 10,      // nothing is left: the end of data, a closed queue
+  kOutOfRange = 10,      // there is no more: a closed queue, the end of data
 };
 
 // The lower-case name of a code: "mismatch", "peer lost".

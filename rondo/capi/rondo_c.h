@@ -44,7 +44,7 @@ enum {
   RONDO_PERMISSION = 7,       /* refused: wrong token, no rights */
   RONDO_RESOURCE = 8,         /* out of memory, descriptors, ports */
   RONDO_INTERNAL = 9,         /* a mistake of Rondo's own */
-  RONDO_OUT_OF_RANGE = 10     /* nothing is left: the end of data */
+  RONDO_OUT_OF_RANGE = 10     /* there is no more */
 };
 
 typedef int32_t rondo_dtype_t;

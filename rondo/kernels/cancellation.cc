@@ -3,36 +3,54 @@
 namespace rondo {
 
 void Cancellation::cancel(Status reason) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (cancelled_) return;
   reason_ = std::move(reason);
   cancelled_ = true;
-  // A wake may forget itself or others.
+  running_on_ = std::this_thread::get_id();
+  // A wake may forget itself or others, or end a wait in another run whose
+  // cancellation is waking this one's.
   while (!wakes_.empty()) {
-    auto wake = std::move(wakes_.begin()->second);
-    wakes_.erase(wakes_.begin());
-    wake();
+    auto first = wakes_.extract(wakes_.begin());
+    running_ = first.key();
+    lock.unlock();
+    first.mapped()();
+    first.mapped() = nullptr;
+    lock.lock();
+    running_ = -1;
+    woken_.notify_all();
   }
 }
 
 Status Cancellation::reason() const {
-  // Fixed once it is cancelled, and asked for by those whom a wake waits for.
-  return cancelled() ? reason_ : Status();
+  const std::lock_guard lock(mutex_);
+  return reason_;
 }
 
 int Cancellation::on_cancel(std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const int number = next_++;
-  if (cancelled_)
-    wake();
-  else
+  if (!cancelled_) {
     wakes_[number] = std::move(wake);
+    return number;
+  }
+  lock.unlock();
+  wake();
   return number;
 }
 
 void Cancellation::forget(int number) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   wakes_.erase(number);
+  if (running_on_ == std::this_thread::get_id()) return;
+  woken_.wait(lock, [&] { return running_ != number; });
+}
+
+void Cancellation::drop(int number) {
+  // What the function owns may take locks as it goes.
+  std::map<int, std::function<void()>>::node_type dropped;
+  const std::lock_guard lock(mutex_);
+  dropped = wakes_.extract(number);
 }
 
 }  // namespace rondo

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "rondo/base/status.h"
 
@@ -14,23 +16,31 @@ namespace rondo {
 // thread.
 class RONDO_API Cancellation {
  public:
-  // The first reason counts. Calls what on_cancel registered.
+  // The first reason counts. Calls what on_cancel registered, without a lock,
+  // one after the other.
   void cancel(Status reason);
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
   Status reason() const;
   // Calls `wake` when the run is cancelled, at once if it is already. Returns a
-  // number for forget(). A wake may end its kernel's run.
+  // number for forget() and drop().
   int on_cancel(std::function<void()> wake);
-  // Once it returns, the function is not called and not running.
+  // Once it returns, the function is not called and not running, but for a call
+  // from within the function itself.
   void forget(int number);
+  // As forget, but does not wait for a function that is running: for those that
+  // own what they use.
+  void drop(int number);
 
  private:
   std::atomic<bool> cancelled_{false};
-  mutable std::recursive_mutex mutex_;
-  Status reason_;  // written once, before cancelled_ is set
+  mutable std::mutex mutex_;
+  std::condition_variable woken_;
   // Guarded by mutex_.
+  Status reason_;
   int next_ = 0;
   std::map<int, std::function<void()>> wakes_;
+  int running_ = -1;            // the one that cancel() is calling
+  std::thread::id running_on_;  // the thread that does
 };
 
 }  // namespace rondo
