@@ -23,7 +23,8 @@ target_compile_features(rondo PUBLIC cxx_std_20)
 target_link_libraries(rondo
   PUBLIC fmt::fmt
   PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
-          PkgConfig::hwy Threads::Threads protobuf::libprotobuf-lite)
+          PkgConfig::hwy Threads::Threads ZLIB::ZLIB
+          protobuf::libprotobuf-lite)
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
 endif()
@@ -79,6 +80,7 @@ set(headers
   rondo/graph/optimizers.h
   rondo/graph/partial_shape.h
   rondo/kernels/cancellation.h
+  rondo/kernels/data_source.h
   rondo/kernels/kernel.h
   rondo/kernels/kernel_registry.h
   rondo/kernels/resources.h
@@ -88,8 +90,10 @@ set(headers
   rondo/runtime/session.h
   rondo/runtime/timeline.h
   rondo/train/checkpoint_state.h
+  rondo/train/data/element.h
   rondo/train/dataset.h
   rondo/train/event_writer.h
+  rondo/train/graph_iterator.h
   rondo/train/saver.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h

@@ -18,7 +18,7 @@ Start that with `rondo run -n 4 -- python program.py`, torchrun, mpirun or srun.
 
 import atexit as _atexit
 
-from . import errors, initializers, layers, losses, nn, train
+from . import data, errors, initializers, layers, losses, nn, train
 from ._core import (
     Communicator,
     DType,
@@ -326,6 +326,7 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cumsum",
+    "data",
     "device",
     "div",
     "divide",

@@ -17,6 +17,7 @@ nb::object as_exception(const Status& status);
 
 void bind_arrays(nb::module_& m);
 void bind_control(nb::module_& m);
+void bind_datasets(nb::module_& m);
 void bind_dtypes(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_graph_io(nb::module_& m);

@@ -44,4 +44,5 @@ NB_MODULE(_core, m) {
   rondo::python::bind_control(m);
   rondo::python::bind_session(m);
   rondo::python::bind_saver(m);
+  rondo::python::bind_datasets(m);
 }

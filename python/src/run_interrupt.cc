@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "program_call.h"
+
 namespace nb = nanobind;
 
 namespace rondo::python {
@@ -44,7 +46,10 @@ void on_interrupt(int number) {
 }
 
 bool default_handler() {
-  nb::gil_scoped_acquire gil;
+  // A thread that waits for the GIL when the interpreter ends is ended with it,
+  // and takes the process along.
+  const ProgramCall call;
+  if (!call.entered()) return false;
   try {
     nb::module_ signal = nb::module_::import_("signal");
     return signal.attr("getsignal")(SIGINT).is(
@@ -57,7 +62,7 @@ bool default_handler() {
 void wait_for_signals(Watch& w) {
   for (;;) {
     if (sem_wait(&w.posted) != 0) continue;
-    if (!nb::is_alive() || !default_handler()) continue;
+    if (!default_handler()) continue;
     const std::lock_guard lock(w.mutex);
     for (Cancellation* run : w.runs)
       run->cancel(error(Code::kCancelled, "interrupted"));

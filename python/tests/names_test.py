@@ -434,3 +434,15 @@ def test_losses():
         got = session.run({k: v[0] for k, v in made.items()})
     for name, (_, want) in made.items():
         assert got[name] == pytest.approx(want, rel=1e-4), name
+
+
+def test_data():
+    dataset = rd.data.Dataset.from_tensor_slices({"x": X, "n": [1, 2, 3]})
+    batch = dataset.batch(3).make_one_shot_iterator().get_next()
+    with rd.Session() as session:
+        got = session.run(batch)
+        with pytest.raises(rd.errors.OutOfRangeError):
+            session.run(batch)
+    assert np.array_equal(got["x"], X) and got["n"].tolist() == [1, 2, 3]
+    kinds = {"TextLineDataset", "FixedLengthRecordDataset", "TFRecordDataset"}
+    assert kinds <= set(dir(rd.data)) and "Iterator" in dir(rd.data)

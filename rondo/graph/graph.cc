@@ -103,6 +103,7 @@ std::unique_ptr<Graph> Graph::clone_of(const std::vector<bool>& wanted) const {
       moved(value.node);
       if (value) copy->collections_[name].push_back(value);
     }
+  copy->attachments_ = attachments_;
   copy->name_uses_ = name_uses_;
   copy->seed_ = seed_;
   return copy;
@@ -122,6 +123,20 @@ std::vector<Value>& Graph::collection(std::string_view name) {
   const auto at = collections_.find(name);
   return at != collections_.end() ? at->second
                                   : collections_[std::string(name)];
+}
+
+void Graph::attach(std::string name, std::shared_ptr<const Attachment> what) {
+  const auto [at, fresh] = attachments_.emplace(name, std::move(what));
+  if (!fresh)
+    throw Error(Code::kInvalidArgument,
+                fmt::format("something is attached to the graph as \"{}\"",
+                            at->first));
+}
+
+std::shared_ptr<const Attachment> Graph::attachment(
+    std::string_view name) const {
+  const auto at = attachments_.find(name);
+  return at == attachments_.end() ? nullptr : at->second;
 }
 
 NameScope::NameScope(Graph& graph, std::string_view name)

@@ -26,6 +26,13 @@ struct NodeArgs {
   std::string origin = {};
 };
 
+// Something of the program's that nodes refer to by name and that no file
+// keeps, such as a data set. Fixed once it is attached.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+};
+
 // Nodes are only ever added, so a session that compiled a part of the graph
 // stays right while the program goes on building. One thread at a time builds;
 // reading may go on meanwhile only through a snapshot of the caller's.
@@ -67,6 +74,12 @@ class RONDO_API Graph {
     return collections_;
   }
 
+  // Under this name for good; copies of the graph share it. Throws when the
+  // name is taken.
+  void attach(std::string name, std::shared_ptr<const Attachment> what);
+  // nullptr when there is none.
+  std::shared_ptr<const Attachment> attachment(std::string_view name) const;
+
   // Where random operations without a seed of their own take theirs from; 0:
   // unpredictable.
   int64_t seed() const { return seed_; }
@@ -87,6 +100,8 @@ class RONDO_API Graph {
   std::vector<Node*> control_;
   std::vector<FlowContext*> contexts_;  // outermost first
   int64_t seed_ = 0;
+  std::map<std::string, std::shared_ptr<const Attachment>, std::less<>>
+      attachments_;
 };
 
 // While it lives, nodes of the graph are named "name/…". A name that ends in

@@ -132,6 +132,16 @@ TEST(Graph, ACloneIsTheSameGraph) {
   EXPECT_EQ(copy->collection(kVariables).size(), 1);
 }
 
+TEST(Graph, CopiesShareWhatIsAttached) {
+  Graph g;
+  const auto what = std::make_shared<Attachment>();
+  g.attach("data", what);
+  EXPECT_EQ(g.clone()->attachment("data"), what);
+  EXPECT_EQ(g.attachment("other"), nullptr);
+  EXPECT_THAT(error_of([&] { g.attach("data", what); }),
+              HasSubstr("attached to the graph as \"data\""));
+}
+
 TEST(Extract, TakesOnlyWhatIsNeeded) {
   Graph g;
   Value x = placeholder(g, {.name = "x"});

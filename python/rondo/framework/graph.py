@@ -33,6 +33,9 @@ class Graph:
         self._variables = {}
         self._scope_names = {}
         self._variable_scope = None
+        # Data sets that iterators take elements from; shuffles without a seed.
+        self._datasets = []
+        self._shuffles = 0
 
     @contextlib.contextmanager
     def as_default(self):
