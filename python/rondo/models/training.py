@@ -3,6 +3,7 @@
 from .. import nn
 from ..framework.build import convert_to_tensor
 from ..framework.graph import GraphKeys
+from ..framework.variable import group
 from ..ops import array, math
 
 
@@ -20,6 +21,5 @@ def loss(labels, logits, name="loss"):
 def train_op(optimizer, value, global_step=None):
     """An operation that makes one step: the optimizer's on the loss `value`, and
     the updates of UPDATE_OPS."""
-    graph = value.graph
-    with graph.control_dependencies(graph.get_collection(GraphKeys.UPDATE_OPS)):
-        return optimizer.minimize(value, global_step)
+    updates = value.graph.get_collection(GraphKeys.UPDATE_OPS)
+    return group(optimizer.minimize(value, global_step), *updates, name="train")
