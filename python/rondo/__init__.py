@@ -18,7 +18,7 @@ Start that with `rondo run -n 4 -- python program.py`, torchrun, mpirun or srun.
 
 import atexit as _atexit
 
-from . import errors, initializers, layers, losses, nn, train
+from . import errors, initializers, layers, losses, models, nn, train
 from ._core import (
     Communicator,
     DType,
@@ -375,6 +375,7 @@ __all__ = [
     "maximum",
     "minimum",
     "mod",
+    "models",
     "mul",
     "multinomial",
     "multiply",
