@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"
 #include "rondo/graph/ops/elementwise.h"

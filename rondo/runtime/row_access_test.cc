@@ -54,15 +54,25 @@ TEST(RowAccess, LeavesAVariableAsItIs) {
               ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(RowAccess, Gradients) {
+Tensor ramp(const Shape& shape, double start) {
+  Tensor tensor = Tensor::empty(shape, DType::kF64);
+  double next = start;
+  for (double& x : tensor.span<double>()) x = next += 0.5;
+  return tensor;
+}
+
+class RowGradients : public testing::TestWithParam<Shape> {};
+
+TEST_P(RowGradients, AreThoseOfDifferences) {
+  const Shape& shape = GetParam();
+  const auto extents = shape.extents();
+  const Shape rest(std::vector<int64_t>(extents.begin() + 1, extents.end()));
   Graph g;
-  const Value x = placeholder(g, {.dtype = DType::kF64, .shape = {3, 2}});
-  const Value row = placeholder(g, {.dtype = DType::kF64, .shape = {2}});
-  const Value i = constant(g, 2, DType::kI64);
-  const Feed fed_x = {
-      x, Tensor::of<double>({3, 2}, std::vector<double>{1, 2, 3, 4, 5, 6})};
-  const Feed fed_row = {
-      row, Tensor::of<double>({2}, std::vector<double>{0.5, -1.5})};
+  const Value x = placeholder(g, {.dtype = DType::kF64, .shape = shape});
+  const Value row = placeholder(g, {.dtype = DType::kF64, .shape = rest});
+  const Value i = constant(g, 1, DType::kI64);
+  const Feed fed_x = {x, ramp(shape, -1)};
+  const Feed fed_row = {row, ramp(rest, 2)};
   const TakenRow taken = take_row(x, i);
   for (const Value& y : {taken.row, taken.x, taken.x + taken.row}) {
     const auto check = check_gradient(square(y), {fed_x});
@@ -75,6 +85,10 @@ TEST(RowAccess, Gradients) {
   const auto check = check_gradient(square(clear_row(x, i)), {fed_x});
   EXPECT_LT(check.worst, 1e-6) << check.where;
 }
+
+INSTANTIATE_TEST_SUITE_P(RowAccess, RowGradients,
+                         testing::Values(Shape{3}, Shape{3, 2}, Shape{2, 3, 2},
+                                         Shape{2, 1, 4}));
 
 // y[i] = x[i]^2 by a loop, and the gradient of the sum of y.
 TEST(RowAccess, LoopsOverRows) {
