@@ -33,6 +33,7 @@ endif()
 # besides. A header listed here includes listed ones only.
 set(headers
   rondo/graph.h
+  rondo/models.h
   rondo/rondo.h
   rondo/rondo_c.h
   rondo/base/clock.h
@@ -69,6 +70,7 @@ set(headers
   rondo/graph/ops/queue.h
   rondo/graph/ops/random.h
   rondo/graph/ops/reduction.h
+  rondo/graph/ops/row_access.h
   rondo/graph/ops/searching.h
   rondo/graph/ops/shaping.h
   rondo/graph/ops/slicing.h
@@ -84,7 +86,14 @@ set(headers
   rondo/kernels/kernel.h
   rondo/kernels/kernel_registry.h
   rondo/kernels/resources.h
+  rondo/models/gpt.h
+  rondo/models/layers.h
+  rondo/models/lenet.h
+  rondo/models/lstm.h
   rondo/models/mlp.h
+  rondo/models/resnet.h
+  rondo/models/training.h
+  rondo/models/vgg.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
   rondo/runtime/session.h

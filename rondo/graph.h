@@ -20,6 +20,7 @@
 #include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/random.h"
 #include "rondo/graph/ops/reduction.h"
+#include "rondo/graph/ops/row_access.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/ops/summary.h"
 #include "rondo/graph/ops/update.h"

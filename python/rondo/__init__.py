@@ -18,7 +18,7 @@ Start that with `rondo run -n 4 -- python program.py`, torchrun, mpirun or srun.
 
 import atexit as _atexit
 
-from . import data, errors, initializers, layers, losses, nn, train
+from . import data, errors, initializers, layers, losses, models, nn, train
 from ._core import (
     Communicator,
     DType,
@@ -393,6 +393,7 @@ __all__ = [
     "maximum",
     "minimum",
     "mod",
+    "models",
     "mul",
     "multinomial",
     "multiply",

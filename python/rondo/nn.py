@@ -1,4 +1,9 @@
 """Layers of neural networks, under TensorFlow's names."""
 
+from .ops import nn as _nn
+from .ops import rnn as _rnn
+from .ops import rnn_cell
 from .ops.nn import *  # noqa: F403
-from .ops.nn import __all__  # noqa: F401
+from .ops.rnn import *  # noqa: F403
+
+__all__ = [*_nn.__all__, *_rnn.__all__, "rnn_cell"]

@@ -110,8 +110,10 @@ void order_changes(Subgraph& part) {
       for (Node* reader : uses.readers) {
         if (later[static_cast<size_t>(reader->id())]) continue;
         put_before(reader);
+        // A loop's nodes cannot be waited for from outside; what entered it
+        // keeps the value of before, of which the change then makes a copy.
         for (Node* user : users[static_cast<size_t>(reader->id())])
-          put_before(user);
+          if (user->op().name != "Enter") put_before(user);
       }
       // Changes among themselves: in the order of the program.
       for (Node* other : uses.changes)

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"
 #include "rondo/graph/ops/elementwise.h"
@@ -245,6 +246,32 @@ TEST_P(Control, ALoopInALoopHasNoGradientYetAndSaysSo) {
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), HasSubstr("has no gradient"));
   }
+}
+
+TEST(WhileLoop, ChangesOfAVariableThatALoopUsesLeaveTheLoopItsValue) {
+  Graph g;
+  const Value w = variable(g, constant(g, 2, DType::kF32), {.name = "w"});
+  const Values left = while_loop(
+      [](const Values& v) {
+        return less(v[0], constant(v[0].graph(), 3, DType::kI32));
+      },
+      [&](const Values& v) {
+        return Values{add(v[0], constant(g, 1, DType::kI32)), mul(v[1], w)};
+      },
+      {constant(g, 0, DType::kI32), constant(g, 1, DType::kF32)});
+  // By w^3, whose slope is 3 w^2, and at once to something else.
+  const std::vector<Value> ys = {left[1]};
+  const std::vector<Value> xs = {w};
+  const Value slope = dense_gradients(ys, xs)[0];
+  const Value changed = assign_sub(w, slope);
+  const Value set = assign(w, constant(g, 3, DType::kF32));
+  Session session(g);
+  session.run(initializer(g)).value();
+  EXPECT_EQ(session.run(changed).value().span<float>()[0], 2 - 12);
+  session.run(initializer(g)).value();
+  const auto got = session.run({left[1], set}, {}).value();
+  EXPECT_EQ(got[0].span<float>()[0], 8);
+  EXPECT_EQ(got[1].span<float>()[0], 3);
 }
 
 }  // namespace

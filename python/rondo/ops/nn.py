@@ -317,7 +317,12 @@ def lstm_cell(x, h, c, kernel_x, kernel_h, bias, forget_bias=1.0, name=None):
     """(h, c) after one step of a long short-term memory; gates in the order input,
     candidate, forget, output."""
     from_x = bias_add(matrix.matmul(x, kernel_x), bias)
-    from_h = matrix.matmul(h, kernel_h)
+    return lstm_gates(from_x, matrix.matmul(h, kernel_h), c, forget_bias, name)
+
+
+def lstm_gates(from_x, from_h, c, forget_bias=1.0, name=None):
+    """lstm_cell without its products: (h, c) from the input's and the state's parts
+    of the gates, [batch, 4 units]. The input's for all steps can be one product."""
     attrs = {"forget_bias": forget_bias}
     new_h, new_c, *_ = several("LSTMGates", [from_x, from_h, c], attrs, name)
     return new_h, new_c
@@ -388,6 +393,7 @@ __all__ = [
     "log_softmax",
     "lrn",
     "lstm_cell",
+    "lstm_gates",
     "max_pool",
     "moments",
     "relu",

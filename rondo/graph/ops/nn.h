@@ -75,6 +75,10 @@ struct CellWeights {
 // forget, output.
 RONDO_API CellState lstm_cell(Value x, CellState state, CellWeights weights,
                               double forget_bias = 1);
+// The same without its products: from the input's and the state's parts of the
+// gates, [batch, 4 units]. The input's for all steps can be one product.
+RONDO_API CellState lstm_gates(Value from_x, Value from_h, Value c,
+                               double forget_bias = 1);
 // One step of a gated recurrent unit, which gives the new h; gates in the order
 // reset, update, candidate. Reset is applied behind the product with weights.h.
 // `h_bias` [3 * units] is added to that product, where there is one.

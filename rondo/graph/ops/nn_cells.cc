@@ -137,9 +137,12 @@ void register_cell_ops(OpRegistry& ops) {
 CellState lstm_cell(Value x, CellState state, CellWeights weights,
                     double forget_bias) {
   const Value from_x = bias_add(matmul(x, weights.x), weights.bias);
-  const Value from_h = matmul(state.h, weights.h);
-  const Value h = make("LSTMGates", {from_x, from_h, state.c},
-                       {{"forget_bias", forget_bias}});
+  return lstm_gates(from_x, matmul(state.h, weights.h), state.c, forget_bias);
+}
+
+CellState lstm_gates(Value from_x, Value from_h, Value c, double forget_bias) {
+  const Value h =
+      make("LSTMGates", {from_x, from_h, c}, {{"forget_bias", forget_bias}});
   return {h, h.node->output(1)};
 }
 

@@ -5,6 +5,7 @@ namespace rondo {
 void register_all_ops(OpRegistry& ops) {
   register_basic_ops(ops);
   register_control_ops(ops);
+  register_row_access_ops(ops);
   register_state_ops(ops);
   register_elementwise_ops(ops);
   register_reduction_ops(ops);

@@ -7,6 +7,7 @@ namespace rondo {
 
 void register_basic_ops(OpRegistry& ops);
 void register_control_ops(OpRegistry& ops);
+void register_row_access_ops(OpRegistry& ops);
 void register_state_ops(OpRegistry& ops);
 void register_elementwise_ops(OpRegistry& ops);
 void register_reduction_ops(OpRegistry& ops);

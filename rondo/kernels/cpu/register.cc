@@ -5,6 +5,7 @@ namespace rondo {
 void register_cpu_kernels(KernelRegistry& kernels) {
   register_basic_kernels(kernels);
   register_control_kernels(kernels);
+  register_row_access_kernels(kernels);
   register_state_kernels(kernels);
   register_elementwise_kernels(kernels);
   register_reduction_kernels(kernels);

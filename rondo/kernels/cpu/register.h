@@ -7,6 +7,7 @@ namespace rondo {
 
 void register_basic_kernels(KernelRegistry& kernels);
 void register_control_kernels(KernelRegistry& kernels);
+void register_row_access_kernels(KernelRegistry& kernels);
 void register_state_kernels(KernelRegistry& kernels);
 void register_elementwise_kernels(KernelRegistry& kernels);
 void register_reduction_kernels(KernelRegistry& kernels);
