@@ -10,6 +10,12 @@ namespace {
 // of it costs nothing.
 constexpr size_t kFirstRegion = size_t{64} << 20;
 
+// Blocks begin at different places of a page: tensors whose rows all fell on
+// the same lines of the cache would push each other out of it.
+constexpr size_t kIndent = 320;
+constexpr size_t kIndents = 12;
+static_assert(kIndent * kIndents <= Arena::kPage && kIndent % 64 == 0);
+
 }  // namespace
 
 Arena::Region& Arena::add_region(size_t bytes) {
@@ -30,7 +36,9 @@ Arena::Region& Arena::add_region(size_t bytes) {
 }
 
 void* Arena::allocate(size_t bytes) {
-  const size_t wanted = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  const size_t indent = next_indent_++ % kIndents * kIndent;
+  const size_t wanted =
+      (std::max<size_t>(bytes, 1) + indent + kPage - 1) / kPage * kPage;
   Region* region = nullptr;
   size_t best = 0;
   for (Region& candidate : regions_)
@@ -48,7 +56,7 @@ void* Arena::allocate(size_t bytes) {
   Block& block = region->blocks[best];
   const Block rest{block.offset + wanted, block.bytes - wanted, true};
   block = {block.offset, wanted, false};
-  void* const found = base(*region) + block.offset;
+  void* const found = base(*region) + block.offset + indent;
   region->touched = std::max(region->touched, block.offset + wanted);
   if (rest.bytes > 0)
     region->blocks.insert(
@@ -66,7 +74,7 @@ void Arena::free(void* memory) {
   auto& blocks = region->blocks;
   const auto offset =
       static_cast<size_t>(static_cast<char*>(memory) - base(*region));
-  auto at = std::ranges::lower_bound(blocks, offset, {}, &Block::offset);
+  auto at = std::ranges::upper_bound(blocks, offset, {}, &Block::offset) - 1;
   in_use_ -= at->bytes;
   at->free = true;
   if (const auto next = at + 1; next != blocks.end() && next->free) {

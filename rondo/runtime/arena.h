@@ -17,7 +17,7 @@ class RONDO_API Arena {
  public:
   static constexpr size_t kPage = 4096;
 
-  // Page-aligned. Throws rondo::Error when there is no memory.
+  // Aligned to 64 bytes. Throws rondo::Error when there is no memory.
   void* allocate(size_t bytes);
   // What allocate() gave.
   void free(void* block);
@@ -45,6 +45,7 @@ class RONDO_API Arena {
   Region& add_region(size_t bytes);
 
   std::vector<Region> regions_;
+  size_t next_indent_ = 0;
   size_t in_use_ = 0;
   size_t most_in_use_ = 0;
 };
