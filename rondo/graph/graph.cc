@@ -128,9 +128,9 @@ std::vector<Value>& Graph::collection(std::string_view name) {
 void Graph::attach(std::string name, std::shared_ptr<const Attachment> what) {
   const auto [at, fresh] = attachments_.emplace(name, std::move(what));
   if (!fresh)
-    throw Error(Code::kInvalidArgument,
-                fmt::format("something is attached to the graph as \"{}\"",
-                            at->first));
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("something is attached to the graph as \"{}\"", at->first));
 }
 
 std::shared_ptr<const Attachment> Graph::attachment(
