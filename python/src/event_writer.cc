@@ -11,8 +11,8 @@ namespace {
 
 class PyEventWriter {
  public:
-  PyEventWriter(const std::string& folder, EventWriterOptions options) {
-    auto opened = EventWriter::open(folder, std::move(options));
+  PyEventWriter(const std::string& folder, const EventWriterOptions& options) {
+    auto opened = EventWriter::open(folder, options);
     check(opened.status());
     writer_ = std::move(*opened);
   }
@@ -27,7 +27,8 @@ class PyEventWriter {
     done([&] { return writer_->add_summary(bytes, step); });
   }
   void add_graph(const PyGraph& graph, int64_t step) {
-    done([&] { return writer_->add_graph(*graph.graph, step); });
+    // With the GIL, so that nobody adds nodes meanwhile.
+    check(writer_->add_graph(*graph.graph, step));
   }
   void flush() {
     done([&] { return writer_->flush(); });

@@ -82,7 +82,7 @@ std::string file_name(const std::string& suffix, int number) {
 
 class EventWriter::Impl {
  public:
-  Impl(int file, std::string path, EventWriterOptions options)
+  Impl(int file, std::string path, const EventWriterOptions& options)
       : file_(file),
         path_(std::move(path)),
         max_queue_(options.max_queue),
@@ -222,7 +222,7 @@ class EventWriter::Impl {
 EventWriter::EventWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<EventWriter>> EventWriter::open(
-    const std::string& folder, EventWriterOptions options) {
+    const std::string& folder, const EventWriterOptions& options) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed)
@@ -238,8 +238,8 @@ Result<std::unique_ptr<EventWriter>> EventWriter::open(
     if (file < 0)
       return errno_error(Code::kInvalidArgument, errno,
                          fmt::format("cannot make the file {}", path));
-    return std::unique_ptr<EventWriter>(new EventWriter(
-        std::make_unique<Impl>(file, path, std::move(options))));
+    return std::unique_ptr<EventWriter>(
+        new EventWriter(std::make_unique<Impl>(file, path, options)));
   }
 }
 

@@ -27,7 +27,7 @@ class RONDO_API EventWriter {
  public:
   // Makes the folder, and a new file in it.
   static Result<std::unique_ptr<EventWriter>> open(
-      const std::string& folder, EventWriterOptions options = {});
+      const std::string& folder, const EventWriterOptions& options = {});
   // Closes it; a failure is logged.
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;

@@ -54,8 +54,8 @@ class EventWriterTest : public testing::Test {
                 ("rondo-events-" + std::to_string(::getpid()))) {}
   ~EventWriterTest() override { std::filesystem::remove_all(folder_); }
 
-  std::unique_ptr<EventWriter> open(EventWriterOptions options = {}) {
-    return EventWriter::open(folder_.string(), std::move(options)).value();
+  std::unique_ptr<EventWriter> open(const EventWriterOptions& options = {}) {
+    return EventWriter::open(folder_.string(), options).value();
   }
 
   const std::filesystem::path folder_;
