@@ -23,8 +23,8 @@ target_compile_features(rondo PUBLIC cxx_std_20)
 target_link_libraries(rondo
   PUBLIC fmt::fmt
   PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
-          PkgConfig::hwy Threads::Threads ZLIB::ZLIB
-          protobuf::libprotobuf-lite)
+          PkgConfig::hwy Threads::Threads ZLIB::ZLIB protobuf::libprotobuf-lite
+          ${CMAKE_DL_LIBS})
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
 endif()
@@ -49,6 +49,7 @@ set(headers
   rondo/graph/gradients.h
   rondo/graph/graph.h
   rondo/graph/graph_io.h
+  rondo/graph/host_function.h
   rondo/graph/node.h
   rondo/graph/op.h
   rondo/graph/op_registry.h
@@ -67,6 +68,7 @@ set(headers
   rondo/graph/ops/matrix.h
   rondo/graph/ops/nn.h
   rondo/graph/ops/pool.h
+  rondo/graph/ops/print.h
   rondo/graph/ops/queue.h
   rondo/graph/ops/random.h
   rondo/graph/ops/reduction.h
@@ -85,6 +87,7 @@ set(headers
   rondo/kernels/data_source.h
   rondo/kernels/kernel.h
   rondo/kernels/kernel_registry.h
+  rondo/kernels/op_library.h
   rondo/kernels/resources.h
   rondo/models/gpt.h
   rondo/models/layers.h

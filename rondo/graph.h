@@ -17,6 +17,7 @@
 #include "rondo/graph/ops/io.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
+#include "rondo/graph/ops/print.h"
 #include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/random.h"
 #include "rondo/graph/ops/reduction.h"

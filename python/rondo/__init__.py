@@ -18,7 +18,7 @@ Start that with `rondo run -n 4 -- python program.py`, torchrun, mpirun or srun.
 
 import atexit as _atexit
 
-from . import data, errors, initializers, layers, losses, models, nn, train
+from . import data, errors, initializers, layers, losses, models, nn, summary, train
 from ._core import (
     Communicator,
     DType,
@@ -72,6 +72,7 @@ from .framework.graph import (
     reset_default_graph,
     set_random_seed,
 )
+from .framework.op_library import load_op_library
 from .framework.session import (
     ConfigProto,
     InteractiveSession,
@@ -153,11 +154,32 @@ from .ops.array import (
     zeros_like,
 )
 from .ops.array import zeros as _graph_zeros
+from .ops.check import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
+)
 from .ops.control import (
     cond,
     while_loop,
 )
 from .ops.critical_section import CriticalSection
+from .ops.host_call import custom_gradient, py_func
 from .ops.io import read_file, write_file
 from .ops.math import (
     abs,  # noqa: F401
@@ -240,6 +262,7 @@ from .ops.matrix import (
     matrix_solve,
     matrix_triangular_solve,
 )
+from .ops.printing import Print, print  # noqa: A004, F401
 from .ops.queue import FIFOQueue, QueueBase, RandomShuffleQueue
 from .ops.random import (
     multinomial,
@@ -260,6 +283,7 @@ from .store import Store
 
 __all__ = [
     "AUTO_REUSE",
+    "Assert",
     "CancelledError",
     "Communicator",
     "ConditionalAccumulator",
@@ -282,6 +306,7 @@ __all__ = [
     "OutOfRangeError",
     "PeerLostError",
     "PermissionError",
+    "Print",
     "QueueBase",
     "RandomShuffleQueue",
     "ResourceError",
@@ -304,6 +329,23 @@ __all__ = [
     "argmax",
     "argmin",
     "as_dtype",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
     "assign",
     "assign_add",
     "assign_sub",
@@ -326,6 +368,7 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cumsum",
+    "custom_gradient",
     "data",
     "device",
     "div",
@@ -375,6 +418,7 @@ __all__ = [
     "layers",
     "less",
     "less_equal",
+    "load_op_library",
     "log",
     "log1p",
     "logical_and",
@@ -410,6 +454,7 @@ __all__ = [
     "ones_like",
     "pad",
     "placeholder",
+    "py_func",
     "random_normal",
     "random_normal_initializer",
     "random_shuffle",
@@ -450,6 +495,7 @@ __all__ = [
     "strided_slice",
     "sub",
     "subtract",
+    "summary",
     "take_along_axis",
     "tanh",
     "tile",

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 from numpy.typing import DTypeLike, NDArray
 
@@ -290,6 +290,7 @@ class _Operation(TypedDict):
 
 def operations() -> list[str]: ...
 def operation(name: str) -> _Operation | None: ...
+def load_op_library(path: str) -> list[str]: ...
 
 class Value:
     @property
@@ -373,6 +374,43 @@ class Graph:
 def gradients(
     ys: Sequence[Value], xs: Sequence[Value], grad_ys: Sequence[Value] = []
 ) -> list[Value | tuple[Value, Value, Value] | None]: ...
+
+class _HostFunction(Protocol):
+    def call(self, *arrays: _Array) -> Sequence[_Array]: ...
+    def gradient(self, names: list[str | None]) -> Sequence[str | None]: ...
+
+def add_host_call(
+    graph: Graph,
+    function: _HostFunction,
+    inputs: Sequence[Value],
+    types: list[DType],
+    name: str = "",
+    origin: str = "",
+) -> Node: ...
+def add_custom_gradient(
+    graph: Graph,
+    function: _HostFunction,
+    ys: Sequence[Value],
+    xs: Sequence[Value],
+    name: str = "",
+    origin: str = "",
+) -> Node: ...
+
+class EventWriter:
+    def __init__(
+        self,
+        folder: str,
+        max_queue: int = 10,
+        flush_secs: float = 120.0,
+        suffix: str = "",
+    ) -> None: ...
+    def add_summary(self, summary: bytes, step: int) -> None: ...
+    def add_graph(self, graph: Graph, step: int = 0) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def path(self) -> str: ...
+
 def to_graph_def(graph: Graph, constants_up_to: int | None = None) -> bytes: ...
 def from_graph_def(graph_def: bytes) -> Graph: ...
 def save_graph(graph: Graph, path: str) -> None: ...

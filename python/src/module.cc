@@ -1,12 +1,17 @@
 #include "bindings.h"
 
+#include "cause.h"
+
 namespace rondo::python {
 
 nb::object as_exception(const Status& status) {
   if (status.ok()) return nb::none();
   nb::object classes = nb::module_::import_("rondo.errors").attr("BY_CODE");
-  return classes[nb::int_(static_cast<int>(status.code()))](
+  nb::object made = classes[nb::int_(static_cast<int>(status.code()))](
       nb::str(status.message().c_str(), status.message().size()));
+  if (nb::object cause = exception_of(status); cause.is_valid())
+    PyException_SetCause(made.ptr(), cause.release().ptr());
+  return made;
 }
 
 void check(const Status& status) {
@@ -42,6 +47,8 @@ NB_MODULE(_core, m) {
   rondo::python::bind_graph(m);
   rondo::python::bind_graph_io(m);
   rondo::python::bind_control(m);
+  rondo::python::bind_event_writer(m);
+  rondo::python::bind_host_call(m);
   rondo::python::bind_session(m);
   rondo::python::bind_saver(m);
   rondo::python::bind_datasets(m);

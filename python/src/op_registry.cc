@@ -3,9 +3,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include "attr.h"
 #include "bindings.h"
+#include "rondo/kernels/op_library.h"
 
 namespace rondo::python {
 namespace {
@@ -67,6 +69,10 @@ void bind_op_registry(nb::module_& m) {
       nb::arg("name"),
       "An operation's inputs, outputs, attributes and documentation; None when "
       "there is none.");
+  m.def(
+      "load_op_library",
+      [](const std::string& path) { return load_op_library(path).value(); },
+      nb::arg("path"), "Loads operations; their names.");
 }
 
 }  // namespace rondo::python

@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "bindings.h"
+#include "cause.h"
 #include "graph.h"
 #include "run_interrupt.h"
 
@@ -43,6 +44,13 @@ nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
     result = self.session->run(values, feeds, nodes, options);
   }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  // SystemExit and the like are for the program's caller.
+  if (nb::object raised = exception_of(result.status());
+      raised.is_valid() &&
+      !nb::isinstance(raised, nb::handle(PyExc_Exception))) {
+    PyErr_SetObject(raised.type().ptr(), raised.ptr());
+    throw nb::python_error();
+  }
   check(result.status());
   nb::list arrays;
   for (Tensor& tensor : *result) arrays.append(to_array(std::move(tensor)));

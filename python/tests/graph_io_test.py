@@ -64,7 +64,8 @@ def test_dot():
 
 
 def test_tensorboard_reads_it():
-    graph_pb2 = pytest.importorskip("tensorboard.compat.proto.graph_pb2")
+    from tensorboard.compat.proto import graph_pb2
+
     message = graph_pb2.GraphDef.FromString(_core.to_graph_def(model()))
     nodes = {node.name: node for node in message.node}
     assert nodes["y"].op == "Reshape"

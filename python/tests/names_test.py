@@ -330,7 +330,56 @@ QUEUES = {
         X[[1, 2, 0]],
     ),
 }
-CASES = {**ELEMENTWISE, **REDUCTIONS, **ARRAYS, **MATRICES, **NN, **QUEUES}
+
+
+@rd.custom_gradient
+def _shifted(x):
+    return x + 1, lambda dy: dy * 2
+
+
+def _after(*checks):
+    with rd.control_dependencies(checks):
+        return rd.identity(X)
+
+
+PROGRAM = {
+    "Print": (lambda: rd.Print(X, [X, "text"], "message"), X),
+    "print": (lambda: _after(rd.print("x", X)), X),
+    "py_func": (lambda: rd.py_func(np.sin, [X], rd.float32), np.sin(X)),
+    "custom_gradient": (lambda: _shifted(X), X + 1),
+    "Assert": (lambda: _after(rd.Assert(True, [X])), X),
+    "assertions": (
+        lambda: _after(
+            rd.assert_equal(X, X),
+            rd.assert_none_equal(X, X + 1),
+            rd.assert_less(X, X + 1),
+            rd.assert_less_equal(X, X),
+            rd.assert_greater(X, X - 1),
+            rd.assert_greater_equal(X, X),
+            rd.assert_near(X, X + np.float32(1e-7)),
+            rd.assert_positive(P),
+            rd.assert_negative(-P),
+            rd.assert_non_negative(P * 0),
+            rd.assert_non_positive(P * 0),
+            rd.assert_rank(X, 2),
+            rd.assert_rank_at_least(X, 1),
+            rd.assert_rank_in(X, [1, 2]),
+            rd.assert_integer(N),
+            rd.assert_type(X, rd.float32),
+            rd.assert_scalar(1.0),
+        ),
+        X,
+    ),
+}
+CASES = {
+    **ELEMENTWISE,
+    **REDUCTIONS,
+    **ARRAYS,
+    **MATRICES,
+    **NN,
+    **QUEUES,
+    **PROGRAM,
+}
 
 
 @pytest.mark.parametrize("name", CASES)

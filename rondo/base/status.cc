@@ -22,9 +22,9 @@ std::string_view code_name(Code code) {
 }
 
 Status::Status(Code code, std::string message)
-    : rep_(code == Code::kOk
-               ? nullptr
-               : std::make_shared<const Rep>(Rep{code, std::move(message)})) {}
+    : rep_(code == Code::kOk ? nullptr
+                             : std::make_shared<const Rep>(
+                                   Rep{code, std::move(message), nullptr})) {}
 
 const std::string& Status::message() const {
   static const std::string empty;
@@ -38,7 +38,16 @@ std::string Status::to_string() const {
 
 Status Status::with_context(std::string_view context) const {
   if (ok()) return *this;
-  return Status(code(), fmt::format("{}: {}", context, message()));
+  return Status(code(), fmt::format("{}: {}", context, message()))
+      .with_cause(rep_->cause);
+}
+
+Status Status::with_cause(std::shared_ptr<const Cause> cause) const {
+  if (ok()) return *this;
+  Status same;
+  same.rep_ = std::make_shared<const Rep>(
+      Rep{rep_->code, rep_->message, std::move(cause)});
+  return same;
 }
 
 void Status::raise() const { throw Error(code(), message()); }

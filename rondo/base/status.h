@@ -43,6 +43,13 @@ class RONDO_API Error : public std::runtime_error {
   Code code_;
 };
 
+// What a failure came from, for those who know its kind: the exception that a
+// program's own function raised.
+class RONDO_API Cause {
+ public:
+  virtual ~Cause() = default;
+};
+
 // Success, or a code with a message meant for the user. Cheap to copy, so one
 // decided failure can be handed to every waiter.
 class [[nodiscard]] RONDO_API Status {
@@ -62,11 +69,17 @@ class [[nodiscard]] RONDO_API Status {
   }
   // The same failure with `context` and ": " put in front of its message.
   Status with_context(std::string_view context) const;
+  // The same failure with what it came from; nullptr: nothing to tell.
+  Status with_cause(std::shared_ptr<const Cause> cause) const;
+  std::shared_ptr<const Cause> cause() const {
+    return rep_ ? rep_->cause : nullptr;
+  }
 
  private:
   struct Rep {
     Code code;
     std::string message;
+    std::shared_ptr<const Cause> cause;
   };
   [[noreturn]] void raise() const;
 

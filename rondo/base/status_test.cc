@@ -43,6 +43,17 @@ TEST(Status, ValueThrowsTheTypedError) {
   }
 }
 
+TEST(Status, TheCauseStaysWithIt) {
+  class Mine final : public Cause {};
+  const auto cause = std::make_shared<const Mine>();
+  const Status failed = error(Code::kTimeout, "late").with_cause(cause);
+  EXPECT_EQ(failed.with_context("rank 1").cause(), cause);
+  EXPECT_EQ(failed.with_context("rank 1").message(), "rank 1: late");
+  EXPECT_EQ(error(Code::kTimeout, "late").cause(), nullptr);
+  EXPECT_TRUE(Status().with_cause(cause).ok());
+  EXPECT_EQ(Status().with_cause(cause).cause(), nullptr);
+}
+
 TEST(Status, ErrnoIsExplained) {
   EXPECT_EQ(errno_error(Code::kUnavailable, ECONNREFUSED, "connect").message(),
             "connect: Connection refused");

@@ -201,7 +201,8 @@ Result<std::vector<Tensor>> Step::finish() {
     // Whatever was under way is dropped.
     for (Tensor& slot : root_.live.front()->slots) slot.release();
     root_.live.front()->children.clear();
-    return status_;
+    // Not kept until the next run: it may hold what a function raised.
+    return std::exchange(status_, {});
   }
   for (size_t i = 0; i < fetched_.size(); ++i)
     if (!is_fetched_[i])

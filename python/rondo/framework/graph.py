@@ -29,6 +29,8 @@ class Graph:
     def __init__(self):
         self._core = _core.Graph()
         self._collections = {}
+        # Python functions that operations of this graph call.
+        self._host_functions = []
         # What variable scopes keep: variables by name, and names in use.
         self._variables = {}
         self._scope_names = {}

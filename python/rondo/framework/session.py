@@ -11,6 +11,17 @@ from .build import to_array
 from .graph import Operation, get_default_graph
 from .tensor import IndexedSlices, Tensor
 
+# Of their outputs a run gives bytes.
+_GIVES_BYTES = frozenset(
+    [
+        "HistogramSummary",
+        "ImageSummary",
+        "MergeSummary",
+        "ScalarSummary",
+        "TextSummary",
+    ]
+)
+
 
 class ConfigProto:
     """Threads of a session: for independent operations, and within one.
@@ -96,7 +107,8 @@ class Session:
     ):
         """The values of `fetches`: a tensor, a variable, an operation (None), a
         name of one, or any nesting of them in lists, tuples and dicts, which the
-        result has as well.
+        result has as well. Of a summary it is bytes, of all else an array or a
+        NumPy scalar.
 
         `feed_dict` gives tensors their values for this run. After `timeout`
         seconds the run fails. With `trace`, a path, the times of all operations
@@ -165,6 +177,8 @@ class Session:
         at = places.setdefault(element._value, len(values))
         if at == len(values):
             values.append(element._value)
+        if element._value.op in _GIVES_BYTES:
+            return lambda arrays: arrays[at].tobytes()
 
         def result(arrays):
             array = arrays[at]

@@ -18,6 +18,7 @@ void register_all_ops(OpRegistry& ops) {
   register_queue_ops(ops);
   register_io_ops(ops);
   register_summary_ops(ops);
+  register_print_ops(ops);
   register_host_call_ops(ops);
   register_dataset_ops(ops);
   register_fused_ops(ops);

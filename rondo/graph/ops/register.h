@@ -20,6 +20,7 @@ void register_update_ops(OpRegistry& ops);
 void register_queue_ops(OpRegistry& ops);
 void register_io_ops(OpRegistry& ops);
 void register_summary_ops(OpRegistry& ops);
+void register_print_ops(OpRegistry& ops);
 void register_host_call_ops(OpRegistry& ops);
 void register_dataset_ops(OpRegistry& ops);
 void register_fused_ops(OpRegistry& ops);

@@ -18,6 +18,7 @@ void register_cpu_kernels(KernelRegistry& kernels) {
   register_queue_kernels(kernels);
   register_io_kernels(kernels);
   register_summary_kernels(kernels);
+  register_print_kernels(kernels);
   register_host_call_kernels(kernels);
   register_dataset_kernels(kernels);
   register_fused_kernels(kernels);

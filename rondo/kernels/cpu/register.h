@@ -20,6 +20,7 @@ void register_update_kernels(KernelRegistry& kernels);
 void register_queue_kernels(KernelRegistry& kernels);
 void register_io_kernels(KernelRegistry& kernels);
 void register_summary_kernels(KernelRegistry& kernels);
+void register_print_kernels(KernelRegistry& kernels);
 void register_host_call_kernels(KernelRegistry& kernels);
 void register_dataset_kernels(KernelRegistry& kernels);
 void register_fused_kernels(KernelRegistry& kernels);
