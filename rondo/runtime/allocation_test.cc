@@ -59,7 +59,7 @@ namespace {
 
 // What session and kernels may still take from `operator new` in a step of
 // three layers.
-constexpr double kNews = 60;
+constexpr double kNews = 100;
 
 struct Counts {
   double buffers;
