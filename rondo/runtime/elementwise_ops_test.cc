@@ -158,6 +158,22 @@ TEST(ElementwiseOps, GradientsOfListsAndSelect) {
   EXPECT_LT(check.worst, 1e-6) << check.where;
   check = check_and_record(square(sum_to(x, constant_ints(g, {2, 1}))), at);
   EXPECT_LT(check.worst, 1e-6) << check.where;
+  const Value row = sum_to(x, constant_ints(g, {1, 3}));
+  check = check_and_record(
+      make("SumToGrad", {square(row), constant_ints(g, {2, 3})}), at);
+  EXPECT_LT(check.worst, 1e-6) << check.where;
+}
+
+TEST(ElementwiseOps, GradientOfCast) {
+  Graph g;
+  Value x = input(g, {2, 3});
+  const std::vector<Feed> at = {{x, numbers({2, 3}, -2, 2, 1)}};
+  auto check =
+      check_and_record(make("Cast", {square(x)}, {{"dtype", DType::kF64}}), at);
+  EXPECT_LT(check.worst, 1e-6) << check.where;
+  // Differences of f32 are not as precise.
+  check = check_and_record(cast(cast(x, DType::kF32), DType::kF64) * x, at);
+  EXPECT_LT(check.worst, 0.05) << check.where;
 }
 
 template <class T>
