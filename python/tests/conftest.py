@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 
+import graph_ops
 import pytest
 
 import rondo
+from rondo import _core
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -90,3 +92,51 @@ def free_url():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return f"tcp://127.0.0.1:{s.getsockname()[1]}"
+
+
+@pytest.fixture
+def new_graph():
+    """A default graph of the test's own."""
+    rondo.reset_default_graph()
+
+
+WHOLE_SUITE = pytest.StashKey[bool]()
+
+
+def pytest_collection_modifyitems(config, items):
+    """What looks back at all other tests comes last."""
+    items.sort(key=lambda item: item.path.name == "coverage_test.py")
+    here = pathlib.Path(__file__).parent
+    files = {*here.glob("*_test.py"), *here.glob("test_*.py")}
+    option = config.option
+    config.stash[WHOLE_SUITE] = files <= {item.path for item in items} and not (
+        option.keyword
+        or option.markexpr
+        or option.deselect
+        or getattr(option, "lf", False)
+        or any("::" in arg for arg in config.args)
+    )
+
+
+@pytest.fixture
+def whole_suite(request):
+    """Whether all tests run, not some of them."""
+    return request.config.stash[WHOLE_SUITE]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def note_stateful_operations():
+    """What reads or changes state, waits or writes has no array to compare: a
+    test that runs it counts."""
+    run = rondo.Session.run
+
+    def noting(self, *args, **kwargs):
+        result = run(self, *args, **kwargs)
+        for node in self.graph._core.nodes:
+            if _core.operation(node.op)["stateful"]:
+                graph_ops.compared_ops.add(node.op)
+        return result
+
+    rondo.Session.run = noting
+    yield
+    rondo.Session.run = run

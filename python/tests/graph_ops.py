@@ -1,8 +1,22 @@
-"""run_op: one operation of the registry on NumPy arrays, for tests."""
+"""run_op: one operation of the registry on NumPy arrays; value: a tensor."""
 
 import numpy as np
 
+import rondo as rd
 from rondo import _core
+
+# The operations that tests have compared with something else; what
+# coverage_test.py reads.
+compared_ops = set()
+
+
+def compared(graph, *ops):
+    """Notes that a test compares what these operations of `graph`, which run_op
+    cannot run, computed."""
+    graph = getattr(graph, "_core", graph)
+    missing = set(ops) - {node.op for node in graph.nodes}
+    assert not missing, f"the graph has no {missing}"
+    compared_ops.update(ops)
 
 
 def run_op(op, inputs=(), **attrs):
@@ -13,6 +27,7 @@ def run_op(op, inputs=(), **attrs):
     known. Both must give the same bits, of the types and shapes that the graph
     said.
     """
+    compared_ops.add(op)
     inputs = [np.asarray(x) for x in inputs]
     results = run_op_with_constants(op, inputs, **attrs)
     if not _core.operation(op)["stateful"]:
@@ -51,3 +66,15 @@ def _run(graph, op, values, feeds, attrs):
             )
             assert fits, f"{value}: got {array.shape}"
     return arrays
+
+
+def value(x, feed=None):
+    """A tensor's value in a new session."""
+    with rd.Session(graph=x.graph) as session:
+        session.run(rd.global_variables_initializer())
+        return session.run(x, feed)
+
+
+def value_list(tensors):
+    with rd.Session() as s:
+        return s.run(list(tensors))

@@ -495,3 +495,13 @@ def test_data():
     assert np.array_equal(got["x"], X) and got["n"].tolist() == [1, 2, 3]
     kinds = {"TextLineDataset", "FixedLengthRecordDataset", "TFRecordDataset"}
     assert kinds <= set(dir(rd.data)) and "Iterator" in dir(rd.data)
+
+
+def test_every_name_is_there_and_documented():
+    for name in rd.__all__:
+        thing = getattr(rd, name)
+        if callable(thing) and not isinstance(thing, type):
+            assert thing.__doc__ or name in ("add_to_collection",), name
+    for module in (rd.nn, rd.layers, rd.losses, rd.train, rd.initializers):
+        for name in module.__all__:
+            assert hasattr(module, name), name

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from graph_ops import compared
 
 import rondo
 from rondo import _core
@@ -99,7 +100,9 @@ class Model:
     def apply(self, op, inputs, **attrs):
         attrs |= {"variable": "v0", "slots": self.names[1:], **self.attrs}
         node = self.graph.add(op, [self.constant(x) for x in inputs], attrs)
-        return self.session.run(node.outputs, [])[0][0]
+        result = self.session.run(node.outputs, [])[0][0]
+        compared(self.graph, op)
+        return result
 
     def read(self):
         reads = [

@@ -13,12 +13,21 @@ FlowContext::FlowContext(Graph& graph)
 
 FlowContext::~FlowContext() { std::erase(graph_.contexts_, this); }
 
-FlowContext::Suspend::Suspend(Graph& graph) : graph_(graph) {
-  std::swap(contexts_, graph.contexts_);
-  std::swap(control_, graph.control_);
+FlowContext::Suspend::Suspend(const Node& place)
+    : graph_(place.graph()),
+      first_id_(static_cast<int>(graph_.nodes().size())),
+      contexts_(graph_.contexts_) {
+  std::swap(control_, graph_.control_);
+  const auto outside = std::ranges::find_if(
+      contexts_,
+      [&](const FlowContext* context) { return !context->is_inside(place); });
+  graph_.contexts_.assign(contexts_.begin(), outside);
 }
 
 FlowContext::Suspend::~Suspend() {
+  for (size_t i = graph_.contexts_.size(); i < contexts_.size(); ++i)
+    contexts_[i]->made_for_outer_.emplace_back(
+        first_id_, static_cast<int>(graph_.nodes().size()));
   graph_.contexts_ = std::move(contexts_);
   graph_.control_ = std::move(control_);
 }

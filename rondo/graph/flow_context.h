@@ -25,16 +25,18 @@ class RONDO_API FlowContext {
   // A node of the context that others can wait for.
   virtual Node& pivot() = 0;
 
-  // While it lives, no context of the graph is in force, nor any control scope.
+  // While it lives, only those contexts of the graph are in force that `place`
+  // belongs to, and no control scope; so nodes can be made beside it.
   class Suspend {
    public:
-    explicit Suspend(Graph& graph);
+    explicit Suspend(const Node& place);
     ~Suspend();
     Suspend(const Suspend&) = delete;
     Suspend& operator=(const Suspend&) = delete;
 
    private:
     Graph& graph_;
+    const int first_id_;  // of the nodes made meanwhile
     std::vector<FlowContext*> contexts_;
     std::vector<Node*> control_;
   };
@@ -55,7 +57,7 @@ class RONDO_API FlowContext {
 
   Graph& graph_;
   const int first_id_;  // nodes below it are from outside
-  // Ranges of ids of nodes that contexts around this one made meanwhile.
+  // Ranges of ids of nodes that were made meanwhile outside of it.
   std::vector<std::pair<int, int>> made_for_outer_;
   std::vector<std::pair<Value, Value>> captured_;
 };

@@ -32,10 +32,11 @@ Gradient sum_of(const std::vector<Gradient>& parts) {
 
 class Walk {
  public:
+  // Within a loop's body, `border` is where that begins, by node id.
   Walk(Graph& graph, std::span<const Value> ys, std::span<const Value> xs,
-       bool in_loop = false)
-      : graph_(graph), in_loop_(in_loop), between_(graph.nodes().size()) {
-    mark_between(ys, xs);
+       const std::vector<bool>& border = {})
+      : graph_(graph), between_(graph.nodes().size()) {
+    mark_between(ys, xs, border);
   }
 
   std::vector<Gradient> run(std::span<const Value> ys,
@@ -51,7 +52,7 @@ class Walk {
       Node& node = *graph_.nodes()[i];
       // A loop's exits were made one after the other, before all that uses
       // them.
-      if (node.op().name == "Exit" && !in_loop_)
+      if (node.op().name == "Exit")
         visit_loop(node);
       else
         visit(node);
@@ -69,29 +70,50 @@ class Walk {
   static Key key(const Value& v) { return {v.node->id(), v.index}; }
   static size_t id(const Node* node) { return static_cast<size_t>(node->id()); }
 
+  // What node i takes; what it reads from a stack comes from who wrote it.
+  std::vector<Value> sources_of(size_t i) const {
+    const Node& node = *graph_.nodes()[i];
+    std::vector<Value> sources = node.inputs();
+    if (node.op().name == "StackRead") {
+      const auto at = writes_.find(node.attrs().get<std::string>("name"));
+      if (at != writes_.end()) sources.push_back(at->second);
+    }
+    return sources;
+  }
+
   // The nodes on a way from an x to a y. Loops close by edges that lead back,
-  // so one pass does not do; within a body they do not count.
-  void mark_between(std::span<const Value> ys, std::span<const Value> xs) {
+  // so one pass does not do.
+  void mark_between(std::span<const Value> ys, std::span<const Value> xs,
+                    const std::vector<bool>& border) {
+    for (const auto& node : graph_.nodes())
+      if (node->op().name == "StackWrite")
+        writes_[node->attrs().get<std::string>("name")] = node->input(2);
     std::vector<bool> before_y(between_.size());
     for (const Value& y : ys) before_y[id(y.node)] = true;
     std::vector<bool> after_x(between_.size());
     for (const Value& x : xs) after_x[id(x.node)] = true;
-    for (bool again = true; again; again = again && !in_loop_) {
+    auto inputs_of = [&](size_t i) {
+      return i < border.size() && border[i] ? std::vector<Value>()
+                                            : sources_of(i);
+    };
+    for (bool again = true; again;) {
       again = false;
-      for (size_t i = between_.size(); i-- > 0;)
-        for (const Value& input : graph_.nodes()[i]->inputs()) {
+      for (size_t i = between_.size(); i-- > 0;) {
+        if (!before_y[i]) continue;
+        for (const Value& input : inputs_of(i)) {
           const size_t in = id(input.node);
-          if (in >= between_.size() || !before_y[i] || before_y[in]) continue;
+          again = again || (in > i && !before_y[in]);
           before_y[in] = true;
-          again = again || in > i;
         }
-      for (size_t i = 0; i < between_.size(); ++i)
-        for (const Value& input : graph_.nodes()[i]->inputs()) {
-          const size_t in = id(input.node);
-          if (in >= between_.size() || after_x[i] || !after_x[in]) continue;
-          after_x[i] = true;
-          again = again || in > i;
-        }
+      }
+      for (size_t i = 0; i < between_.size(); ++i) {
+        if (after_x[i]) continue;
+        for (const Value& input : inputs_of(i))
+          if (after_x[id(input.node)]) after_x[i] = true;
+        // The merge that it leads back to has been passed.
+        again = again ||
+                (after_x[i] && graph_.nodes()[i]->op().name == "NextIteration");
+      }
     }
     for (size_t i = 0; i < between_.size(); ++i)
       between_[i] = before_y[i] && after_x[i];
@@ -126,8 +148,9 @@ class Walk {
       return at == parts_.end() ? Value() : to_dense(sum_of(at->second));
     };
     auto within = [&](std::span<const Value> ys, std::span<const Value> xs,
-                      std::span<const Value> grad_ys) {
-      return Walk(graph_, ys, xs, true).run(ys, xs, grad_ys);
+                      std::span<const Value> grad_ys,
+                      const std::vector<bool>& border) {
+      return Walk(graph_, ys, xs, border).run(ys, xs, grad_ys);
     };
     const LoopGradient loop = loop_gradient(exit, grad_of, within);
     for (const auto& [value, gradient] : loop.parts) {
@@ -136,8 +159,16 @@ class Walk {
       parts_[key(value)].push_back(gradient);
       came_from_.emplace(value.node->id(), &exit);
     }
-    for (size_t i = 0; i < between_.size(); ++i)
-      if (loop.nodes[i]) between_[i] = false;
+    for (size_t i = 0; i < between_.size(); ++i) {
+      if (!loop.nodes[i]) continue;
+      if (between_[i] && graph_.nodes()[i]->op().name == "StackRead")
+        throw Error(Code::kInvalidArgument,
+                    fmt::format("{} is of the gradient of a while_loop, which "
+                                "has no gradient itself; unroll the loop to "
+                                "have second derivatives",
+                                exit.describe()));
+      between_[i] = false;
+    }
   }
 
   bool needs_inputs(const Node& node) const {
@@ -159,7 +190,7 @@ class Walk {
   }
 
   Graph& graph_;
-  const bool in_loop_;
+  std::map<std::string, Value> writes_;  // what StackWrites keep, by name
   std::vector<bool> between_;
   std::map<Key, std::vector<Gradient>> parts_;
   std::map<int, const Node*> came_from_;  // who first sent a gradient

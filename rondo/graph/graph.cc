@@ -38,6 +38,7 @@ Node& Graph::add(NodeArgs args) {
       node->control_inputs_.empty())
     node->add_control_input(contexts_.back()->pivot());
   node->id_ = static_cast<int>(nodes_.size());
+  const auto lock = change();
   nodes_.push_back(std::move(node));
   Node& made = *nodes_.back();
   by_name_[made.name()] = &made;
@@ -75,7 +76,15 @@ Value Graph::value(std::string_view name) const {
 }
 
 std::unique_ptr<Graph> Graph::clone() const {
-  return clone_of(std::vector<bool>(nodes_.size(), true));
+  auto copy = clone_of(std::vector<bool>(nodes_.size(), true));
+  // Of all nodes, so places are the same.
+  for (const auto& [name, values] : collections_)
+    for (const Value& value : values)
+      copy->collections_[name].push_back(
+          {copy->nodes_[static_cast<size_t>(value.node->id())].get(),
+           value.index});
+  copy->seed_ = seed_;
+  return copy;
 }
 
 std::unique_ptr<Graph> Graph::clone_of(const std::vector<bool>& wanted) const {
@@ -98,19 +107,14 @@ std::unique_ptr<Graph> Graph::clone_of(const std::vector<bool>& wanted) const {
     for (Node*& before : node->control_inputs_) moved(before);
     std::erase(node->control_inputs_, nullptr);
   }
-  for (const auto& [name, values] : collections_)
-    for (Value value : values) {
-      moved(value.node);
-      if (value) copy->collections_[name].push_back(value);
-    }
   copy->attachments_ = attachments_;
   copy->name_uses_ = name_uses_;
-  copy->seed_ = seed_;
   return copy;
 }
 
 std::string Graph::unique_name(std::string_view name) {
   std::string wanted = name_scope_ + std::string(name);
+  const auto lock = change();
   int& uses = name_uses_[wanted];
   if (uses++ == 0) return wanted;
   for (int i = uses - 1;; ++i) {
@@ -126,6 +130,7 @@ std::vector<Value>& Graph::collection(std::string_view name) {
 }
 
 void Graph::attach(std::string name, std::shared_ptr<const Attachment> what) {
+  const auto lock = change();
   const auto [at, fresh] = attachments_.emplace(name, std::move(what));
   if (!fresh)
     throw Error(

@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,7 +37,7 @@ class Attachment {
 
 // Nodes are only ever added, so a session that compiled a part of the graph
 // stays right while the program goes on building. One thread at a time builds;
-// reading may go on meanwhile only through a snapshot of the caller's.
+// others may read nodes meanwhile while they hold still().
 //
 // Wrong arguments throw rondo::Error at the call that is wrong, with the
 // operation, its name, and the shapes.
@@ -46,6 +48,11 @@ class RONDO_API Graph {
   Graph& operator=(const Graph&) = delete;
 
   Node& add(NodeArgs args);
+  // While what it returns lives, nodes and edges neither come nor change. Who
+  // holds it must not build.
+  [[nodiscard]] std::shared_lock<std::shared_mutex> still() const {
+    return std::shared_lock(mutex_);
+  }
 
   // In order of creation; inputs come before the nodes that use them, but for
   // the edges that close loops.
@@ -56,8 +63,9 @@ class RONDO_API Graph {
   Value value(std::string_view name) const;
   // The same graph again, in its own memory.
   std::unique_ptr<Graph> clone() const;
-  // Only the nodes whose place in `wanted`, indexed by id, is true; what they
-  // take from others is left empty for the caller to set.
+  // Only the nodes whose place in `wanted`, indexed by id, is true, and no
+  // collections; what they take from others is left empty for the caller to
+  // set.
   std::unique_ptr<Graph> clone_of(const std::vector<bool>& wanted) const;
 
   // The name that the next node with this one gets: within the scopes, and with
@@ -86,11 +94,19 @@ class RONDO_API Graph {
   void set_seed(int64_t seed) { seed_ = seed; }
 
  private:
+  friend class Node;
   friend class NameScope;
   friend class DeviceScope;
   friend class ControlScope;
   friend class FlowContext;
 
+  std::unique_lock<std::shared_mutex> change() {
+    return std::unique_lock(mutex_);
+  }
+
+  // Held by the thread that builds for each change of nodes, edges and names,
+  // which it alone may read without.
+  mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Node*> by_name_;
   std::unordered_map<std::string, int> name_uses_;  // of nodes and scopes

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 
+#include "rondo/graph/frames.h"
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"
@@ -27,134 +29,128 @@ struct Variable {
 };
 
 struct Loop {
-  std::string frame;
+  int frame = 0;
   Node* condition = nullptr;  // the LoopCond
   std::vector<Variable> variables;
   std::vector<Node*> constants;  // Enters of what is used from outside
-  std::vector<bool> inside;      // by node id, Enters and Exits included
+  // By node id: all of it, with inner loops, Enters and Exits; and where its
+  // body begins.
+  std::vector<bool> inside;
+  std::vector<bool> border;
 };
 
 bool is(const Node& node, std::string_view op) { return node.op().name == op; }
 
-Loop find_loop(Node& exit) {
+Loop find_loop(Node& exit, Frames& frames) {
   Loop loop;
-  Graph& graph = exit.graph();
-  Node& own_switch = *exit.input(0).node;
+  const Node& own_switch = *exit.input(0).node;
   loop.condition = own_switch.input(1).node;
-  loop.frame =
-      own_switch.input(0).node->input(0).node->attrs().get<std::string>(
-          "frame_name");
-  loop.inside.resize(graph.nodes().size());
-  auto mark = [&](const Node* node) {
-    loop.inside[static_cast<size_t>(node->id())] = true;
-  };
-  auto is_inside = [&](const Node* node) {
-    return loop.inside[static_cast<size_t>(node->id())];
-  };
-  // From what enters on, everything until it leaves.
-  for (const auto& node : graph.nodes()) {
-    if (is(*node, "Enter") &&
-        node->attrs().get<std::string>("frame_name") == loop.frame) {
-      mark(node.get());
-      if (node->attrs().get<bool>("is_constant"))
-        loop.constants.push_back(node.get());
-      continue;
+  loop.frame = frames.of(own_switch);
+  const auto& nodes = exit.graph().nodes();
+  loop.inside.resize(nodes.size());
+  loop.border.resize(nodes.size());
+  std::unordered_map<const Node*, size_t> by_merge, by_switch;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Node& node = *nodes[i];
+    const bool leaves =
+        is(node, "Exit") && frames.of(*node.input(0).node) == loop.frame;
+    loop.inside[i] = leaves || frames.is_within(frames.of(node), loop.frame);
+    if (leaves) {
+      const auto at = by_switch.find(node.input(0).node);
+      if (at != by_switch.end()) loop.variables[at->second].exit = &node;
     }
-    const bool after =
-        std::ranges::any_of(node->inputs(),
-                            [&](const Value& input) {
-                              return is_inside(input.node) &&
-                                     !(is(*input.node, "Exit"));
-                            }) ||
-        std::ranges::any_of(node->control_inputs(), [&](const Node* before) {
-          return is_inside(before) && !is(*before, "Exit");
-        });
-    if (after) mark(node.get());
-  }
-  for (const auto& node : graph.nodes()) {
-    if (!is_inside(node.get()) || !is(*node, "Merge") ||
-        node->inputs().size() != 2 ||
-        !is(*node->input(1).node, "NextIteration"))
-      continue;
-    Variable v{.enter = node->input(0).node,
-               .merge = node.get(),
-               .next = node->input(1).node};
-    loop.variables.push_back(v);
-  }
-  for (Variable& v : loop.variables)
-    for (const auto& node : graph.nodes()) {
-      if (is(*node, "Switch") && node->input(0).node == v.merge &&
-          node->input(1).node == loop.condition)
-        v.at_switch = node.get();
-      if (is(*node, "Exit") && v.at_switch &&
-          node->input(0).node == v.at_switch)
-        v.exit = node.get();
+    if (frames.of(node) != loop.frame) continue;
+    if (is(node, "Enter")) {
+      loop.border[i] = true;
+      if (node.attrs().get<bool>("is_constant"))
+        loop.constants.push_back(&node);
+    } else if (is(node, "Merge") && node.inputs().size() == 2 &&
+               is(*node.input(1).node, "NextIteration")) {
+      by_merge[&node] = loop.variables.size();
+      loop.variables.push_back({.enter = node.input(0).node,
+                                .merge = &node,
+                                .next = node.input(1).node});
+    } else if (is(node, "Switch") && node.input(1).node == loop.condition) {
+      const auto at = by_merge.find(node.input(0).node);
+      if (at == by_merge.end()) continue;
+      loop.border[i] = true;
+      by_switch[&node] = at->second;
+      loop.variables[at->second].at_switch = &node;
     }
+  }
   std::erase_if(loop.variables, [](const Variable& v) { return !v.at_switch; });
   return loop;
 }
 
-// How often the loop ran, and in its body the number of the iteration.
-struct Counter {
-  Value in_body;
-  Value total;
-  Node* written;  // waits for what each iteration writes
-};
-
-Counter add_counter(Graph& graph, const Loop& loop) {
-  const Node& model = *loop.variables[0].enter;
-  Attrs enter_attrs = model.attrs();
-  enter_attrs.set("shape", PartialShape::scalar());
-  const Value entered =
-      make("Enter", {constant(graph, 0, DType::kI64)}, enter_attrs);
-  const Value merged = make("Merge", {entered, entered});
-  Node& at_switch =
-      graph.add({.op = "Switch", .inputs = {merged, loop.condition->output()}});
-  const Value number = identity(at_switch.output(1));
-  Node& written = graph.add({.op = "Await"});
-  // Of this frame: it runs once an iteration.
-  written.add_control_input(*number.node);
-  Value one;
-  {
-    const ControlScope here(graph, {&written});
-    one = constant(graph, 1, DType::kI64);
-  }
-  const Value next = make("Add", {number, one});
-  merged.node->set_input(1, make("NextIteration", {next}));
-  return {number, make("Exit", {at_switch.output(0)}), &written};
+Value enter_beside(const Node& enter, Value value, bool constant) {
+  Attrs attrs = enter.attrs();
+  attrs.set("shape", PartialShape::scalar());
+  attrs.set("is_constant", constant);
+  return make("Enter", {value}, attrs);
 }
 
-// The body of the backward loop: what it takes from the forward loop's body
-// comes from a stack.
-class BackwardValues {
+// What the forward loop gets for its gradient's sake.
+class Recorder {
  public:
-  BackwardValues(Graph& graph, const Loop& loop, const Counter& counter)
-      : graph_(graph), loop_(loop), counter_(counter) {}
+  // Adds a counter of the iterations, and a stack that is new each time the
+  // loop begins.
+  Recorder(const Loop& loop, bool nested) : enter_(*loop.variables[0].enter) {
+    const FlowContext::Suspend beside(enter_);
+    Graph& graph = enter_.graph();
+    Value zero;
+    {
+      // Within another loop they are of its iteration.
+      const ControlScope begins(graph, nested
+                                           ? std::vector{enter_.input(0).node}
+                                           : std::vector<Node*>());
+      zero = constant(graph, 0, DType::kI64);
+      stack_ = graph.add({.op = "NewStack"}).output();
+    }
+    stack_in_body_ = enter_beside(enter_, stack_, true);
+    const Value entered = enter_beside(enter_, zero, false);
+    const Value merged = make("Merge", {entered, entered});
+    Node& at_switch = graph.add(
+        {.op = "Switch", .inputs = {merged, loop.condition->output()}});
+    number_ = identity(at_switch.output(1));
+    written_ = &graph.add({.op = "Await", .control_inputs = {number_.node}});
+    Value one;
+    {
+      const ControlScope here(graph, {written_});
+      one = constant(graph, 1, DType::kI64);
+    }
+    const Value next = make("Add", {number_, one});
+    merged.node->set_input(1, make("NextIteration", {next}));
+    total_ = make("Exit", {at_switch.output(0)});
+  }
 
-  bool is_of_loop(Value value) const {
-    const auto id = static_cast<size_t>(value.node->id());
-    return id < loop_.inside.size() && loop_.inside[id];
-  }
-  // Saves `value` in the forward loop; called with no context in force.
-  std::string save(Value value) {
-    std::string stack =
-        graph_.unique_name(fmt::format("stack/{}", value.name()));
-    Node& write = graph_.add({.op = "StackWrite",
-                              .inputs = {counter_.in_body, value},
-                              .attrs = {{"stack", stack}}});
-    counter_.written->add_control_input(write);
-    return stack;
-  }
-  static Value load(const std::string& stack, Value value, Value index) {
+  // How often the loop ran.
+  Value total() const { return total_; }
+
+  // Makes the loop write `value`, which is of its body, to a stack; what reads
+  // it there, in the way back's iteration `index`.
+  Value recorded(Value value, Value index) {
+    std::string name;
+    {
+      const FlowContext::Suspend beside(enter_);
+      Graph& graph = enter_.graph();
+      name = graph.unique_name(fmt::format("stack/{}", value.name()));
+      Node& write = graph.add({.op = "StackWrite",
+                               .inputs = {stack_in_body_, number_, value},
+                               .attrs = {{"name", name}}});
+      written_->add_control_input(write);
+    }
     return make(
-        "StackRead", {index},
-        {{"stack", stack}, {"dtype", value.dtype()}, {"shape", value.shape()}});
+        "StackRead", {stack_, index},
+        {{"name", name}, {"dtype", value.dtype()}, {"shape", value.shape()}});
   }
 
  private:
-  Graph& graph_;
-  const Loop& loop_;
-  const Counter& counter_;
+  const Node& enter_;  // one of the loop's
+  Value stack_;        // around the loop
+  Value stack_in_body_;
+  Value number_;  // of the iteration, in the body
+  Value total_;
+  Node* written_;  // waits for what each iteration writes
 };
 
 }  // namespace
@@ -163,7 +159,8 @@ LoopGradient loop_gradient(Node& exit,
                            const std::function<Value(Value)>& grad_of,
                            const BodyGradients& body_gradients) {
   Graph& graph = exit.graph();
-  const Loop loop = find_loop(exit);
+  Frames frames(graph);
+  const Loop loop = find_loop(exit, frames);
   std::vector<const Variable*> variables;
   for (const Variable& v : loop.variables)
     if (v.differentiable()) variables.push_back(&v);
@@ -171,17 +168,31 @@ LoopGradient loop_gradient(Node& exit,
   for (Node* enter : loop.constants)
     if (contains(TypeSet::kFloat, enter->outputs()[0].dtype))
       constants.push_back(enter);
-  const Counter counter = add_counter(graph, loop);
-  BackwardValues values(graph, loop, counter);
+  LoopGradient result;
+  result.nodes = loop.inside;
+  Values grads_of_exits;
+  for (const Variable* v : variables)
+    grads_of_exits.push_back(v->exit ? grad_of(v->exit->output()) : Value());
+  if (std::ranges::none_of(grads_of_exits, [](Value v) { return bool(v); }))
+    return result;
+  const Node& first = *loop.variables[0].initial().node;
+  Recorder recorder(loop, frames.of(first) != 0);
 
   // The way back begins with the number of iterations, the gradients of what
   // left the loop, and nothing yet for what it used from outside.
-  Values initial{counter.total};
-  for (const Variable* v : variables) {
-    const Value left =
-        v->exit ? v->exit->output() : make("Exit", {{v->at_switch, 0}});
-    const Value grad = v->exit ? grad_of(left) : Value();
-    initial.push_back(grad ? grad : zeros_like(left));
+  Values initial{recorder.total()};
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const Variable& v = *variables[i];
+    if (grads_of_exits[i]) {
+      initial.push_back(grads_of_exits[i]);
+      continue;
+    }
+    Value left = v.exit ? v.exit->output() : Value();
+    if (!left) {
+      const FlowContext::Suspend beside(*v.enter);
+      left = make("Exit", {{v.at_switch, 0}});
+    }
+    initial.push_back(zeros_like(left));
   }
   for (const Node* enter : constants)
     initial.push_back(zeros_like(enter->input(0)));
@@ -196,17 +207,16 @@ LoopGradient loop_gradient(Node& exit,
   Value index;  // in the backward loop's body
   WhileOptions options{.name = "backward_while"};
   options.stand_in = [&](Value value) -> Value {
-    if (!index || !values.is_of_loop(value)) return {};
+    if (!index) return {};
+    const int frame = frames.of(*value.node);
+    if (!frames.is_within(frame, loop.frame)) return {};
+    // Of an inner loop: its own way back reads it from its own stack.
+    if (frame != loop.frame) return value;
     // What entered the forward loop for all iterations enters this one too.
     const Node& node = *value.node;
     if (is(node, "Enter") && node.attrs().get<bool>("is_constant"))
       return identity(node.input(0));
-    std::string stack;
-    {
-      const FlowContext::Suspend outside(graph);
-      stack = values.save(value);
-    }
-    return values.load(stack, value, index);
+    return recorder.recorded(value, index);
   };
   const Values back = while_loop(
       [&](const Values& v) {
@@ -215,7 +225,7 @@ LoopGradient loop_gradient(Node& exit,
       [&](const Values& v) {
         index = make("Sub", {v[0], constant(graph, 1, DType::kI64)});
         const std::span<const Value> grads(v.data() + 1, variables.size());
-        const auto found = body_gradients(ys, xs, grads);
+        const auto found = body_gradients(ys, xs, grads, loop.border);
         Values next{index};
         for (size_t i = 0; i < xs.size(); ++i) {
           const Value part = found[i] ? to_dense(found[i]) : Value();
@@ -228,8 +238,6 @@ LoopGradient loop_gradient(Node& exit,
       },
       initial, options);
 
-  LoopGradient result;
-  result.nodes = loop.inside;
   for (size_t i = 0; i < variables.size(); ++i)
     result.parts.emplace_back(variables[i]->initial(), back[i + 1]);
   for (size_t i = 0; i < constants.size(); ++i)

@@ -6,6 +6,12 @@
 // down; its body is the gradient of the forward loop's body, reading those
 // values from the stacks. What the forward loop only used from outside collects
 // its gradient over all iterations.
+//
+// Loops nest: the gradient of an inner loop is a loop in the body of the outer
+// loop's gradient. A stack has a number of its own each time that the loop
+// begins, and what the inner loop's way back needs from the outer loop's body,
+// this number and the count of its iterations too, comes from the stacks of
+// the outer one.
 #pragma once
 
 #include <functional>
@@ -17,10 +23,11 @@
 
 namespace rondo {
 
-// gradients() without its checks, within the body of a loop.
+// gradients() without its checks, within the body of a loop: the way back ends
+// at the nodes of `border`, by node id.
 using BodyGradients = std::function<std::vector<Gradient>(
     std::span<const Value> ys, std::span<const Value> xs,
-    std::span<const Value> grad_ys)>;
+    std::span<const Value> grad_ys, const std::vector<bool>& border)>;
 
 struct LoopGradient {
   // A value from outside the loop, and what flows back to it.

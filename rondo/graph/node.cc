@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rondo/graph/graph.h"
 #include "rondo/graph/op.h"
 
 namespace rondo {
@@ -27,9 +28,25 @@ std::string Node::describe() const {
 }
 
 void Node::add_control_input(Node& before) {
+  const auto lock = graph_->change();
   if (std::find(control_inputs_.begin(), control_inputs_.end(), &before) ==
       control_inputs_.end())
     control_inputs_.push_back(&before);
+}
+
+void Node::set_device(std::string device) {
+  const auto lock = graph_->change();
+  device_ = std::move(device);
+}
+
+void Node::set_input(int i, Value value) {
+  const auto lock = graph_->change();
+  inputs_[static_cast<size_t>(i)] = value;
+}
+
+void Node::set_shape(int output, PartialShape shape) {
+  const auto lock = graph_->change();
+  outputs_[static_cast<size_t>(output)].shape = std::move(shape);
 }
 
 }  // namespace rondo

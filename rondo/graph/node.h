@@ -56,13 +56,9 @@ class RONDO_API Node {
   std::string describe() const;
 
   void add_control_input(Node& before);
-  void set_device(std::string device) { device_ = std::move(device); }
-  void set_input(int i, Value value) {
-    inputs_[static_cast<size_t>(i)] = value;
-  }
-  void set_shape(int output, PartialShape shape) {
-    outputs_[static_cast<size_t>(output)].shape = std::move(shape);
-  }
+  void set_device(std::string device);
+  void set_input(int i, Value value);
+  void set_shape(int output, PartialShape shape);
 
  private:
   friend class Graph;

@@ -1,5 +1,7 @@
 #include "rondo/graph/op.h"
 
+#include "rondo/graph/known_ints.h"
+
 namespace rondo {
 
 bool contains(TypeSet set, DType dtype) {
@@ -28,30 +30,8 @@ std::string_view name_of(TypeSet set) {
   return "?";
 }
 
-namespace {
-
-Ints ints_of(const Tensor& tensor) {
-  Ints ints;
-  if (tensor.dtype() == DType::kI32)
-    for (const int32_t x : tensor.span<int32_t>()) ints.push_back(x);
-  else if (tensor.dtype() == DType::kI64)
-    for (const int64_t x : tensor.span<int64_t>()) ints.push_back(x);
-  return ints;
-}
-
-}  // namespace
-
 std::optional<Ints> InferContext::constant_ints(int i) const {
-  const Node& node = *at(i).node;
-  if (node.op().name == "Const") {
-    const Tensor& tensor = node.attrs().get<Tensor>("value");
-    if (contains(TypeSet::kIndex, tensor.dtype())) return ints_of(tensor);
-  }
-  if (node.op().name == "Shape" && node.input(0).shape().has_rank()) {
-    const auto extents = node.input(0).shape().extents();
-    return Ints(extents.begin(), extents.end());
-  }
-  return std::nullopt;
+  return known_ints(at(i));
 }
 
 Status InferContext::want_rank(int i, int rank, std::string_view name) const {

@@ -64,7 +64,8 @@ class RONDO_API InferContext {
   }
   const Attrs& attrs() const { return attrs_; }
   // The integers of input i where they are known while building: a constant,
-  // or what is known of a tensor's shape (kAny for an unknown extent).
+  // or what is known of a tensor's shape (kAny for an unknown extent), or what
+  // is computed from these.
   std::optional<Ints> constant_ints(int i) const;
 
   // Checks; the error names the input and both ranks.

@@ -7,7 +7,7 @@
 
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
-#include "rondo/runtime/gradient_check.h"
+#include "rondo/runtime/gradient_coverage.h"
 #include "rondo/runtime/session.h"
 
 namespace rondo {
@@ -48,7 +48,7 @@ void check(const std::vector<Shape>& shapes, const F& f) {
       at.push_back({xs.back(), random_tensor(shape)});
     }
     const Value y = f(xs);
-    const GradientCheck once = check_gradient(y, at);
+    const GradientCheck once = check_and_record(y, at);
     EXPECT_LT(once.worst, 1e-6) << once.where << ", known " << known;
     // The gradient's own gradient, by what flows back into y.
     Value weights = placeholder(g, {.dtype = DType::kF64, .shape = y.shape()});
@@ -58,7 +58,7 @@ void check(const std::vector<Shape>& shapes, const F& f) {
     const Value by[] = {weights};
     for (const Gradient& first : gradients(ys, xs, by)) {
       if (!first) continue;
-      const GradientCheck twice = check_gradient(to_dense(first), at);
+      const GradientCheck twice = check_and_record(to_dense(first), at);
       EXPECT_LT(twice.worst, 1e-6) << twice.where << ", known " << known;
     }
   }

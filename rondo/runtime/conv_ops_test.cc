@@ -9,7 +9,7 @@
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/conv.h"
-#include "rondo/runtime/gradient_check.h"
+#include "rondo/runtime/gradient_coverage.h"
 
 namespace rondo {
 namespace {
@@ -118,7 +118,7 @@ TEST_P(ConvFormat, GradientsAreDerivatives) {
     Graph g;
     Value x = placeholder(g, {.dtype = DType::kF64, .shape = c.x});
     Value filter = placeholder(g, {.dtype = DType::kF64, .shape = c.filter});
-    const auto check = check_gradient(
+    const auto check = check_and_record(
         conv_of(c, x, filter),
         {{x, random_tensor(c.x, 1)}, {filter, random_tensor(c.filter, 2)}});
     EXPECT_LT(check.worst, 1e-6) << c.what << " " << check.where;
@@ -142,9 +142,10 @@ TEST_P(ConvFormat, GradientsOfGradientsAreDerivatives) {
     const Shape shape = session.run(y, {{x, x0}, {filter, f0}}).value().shape();
     const Tensor g0 = random_tensor(shape, 3);
     auto check =
-        check_gradient(back[0].values, {{x, x0}, {filter, f0}, {grad, g0}});
+        check_and_record(back[0].values, {{x, x0}, {filter, f0}, {grad, g0}});
     EXPECT_LT(check.worst, 1e-6) << c.what << " input " << check.where;
-    check = check_gradient(back[1].values, {{x, x0}, {filter, f0}, {grad, g0}});
+    check =
+        check_and_record(back[1].values, {{x, x0}, {filter, f0}, {grad, g0}});
     EXPECT_LT(check.worst, 1e-6) << c.what << " filter " << check.where;
   }
 }
@@ -331,8 +332,8 @@ TEST(Conv, TransposeUndoesTheShape) {
   EXPECT_EQ(given.shape(), (PartialShape{2, 5, 7, 5}));
   for (Value y : {same, valid, given}) {
     const auto check =
-        check_gradient(y, {{x, random_tensor({2, 3, 4, 2}, 1)},
-                           {filter, random_tensor({3, 2, 5, 2}, 2)}});
+        check_and_record(y, {{x, random_tensor({2, 3, 4, 2}, 1)},
+                             {filter, random_tensor({3, 2, 5, 2}, 2)}});
     EXPECT_LT(check.worst, 1e-6) << check.where;
   }
 }

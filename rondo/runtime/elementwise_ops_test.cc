@@ -9,7 +9,7 @@
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/reduction.h"
-#include "rondo/runtime/gradient_check.h"
+#include "rondo/runtime/gradient_coverage.h"
 
 namespace rondo {
 namespace {
@@ -75,7 +75,7 @@ TEST(ElementwiseOps, UnaryGradients) {
       for (const bool known : {true, false}) {
         Graph g;
         Value x = input(g, known ? PartialShape(shape) : PartialShape());
-        const auto check = check_gradient(
+        const auto check = check_and_record(
             test.build(x), {{x, numbers(shape, test.low, test.high, 3)}});
         EXPECT_LT(check.worst, 1e-6) << test.name << " " << check.where;
       }
@@ -90,7 +90,7 @@ TEST(ElementwiseOps, SecondDerivatives) {
     const Value xs[] = {x};
     const Value first = dense_gradients(ys, xs)[0];
     const auto check =
-        check_gradient(first, {{x, numbers({5}, test.low, test.high, 5)}});
+        check_and_record(first, {{x, numbers({5}, test.low, test.high, 5)}});
     EXPECT_LT(check.worst, 1e-6) << test.name << " " << check.where;
   }
 }
@@ -132,7 +132,7 @@ TEST(ElementwiseOps, BinaryGradients) {
         Value x = input(g, known ? PartialShape(x_shape) : PartialShape());
         Value y = input(g, known ? PartialShape(y_shape)
                                  : PartialShape::of_rank(y_shape.rank()));
-        const auto check = check_gradient(
+        const auto check = check_and_record(
             test.build(x, y), {{x, numbers(x_shape, test.low, 3, 1)},
                                {y, numbers(y_shape, 0.5, 2.5, 2)}});
         EXPECT_LT(check.worst, 1e-6)
@@ -150,14 +150,30 @@ TEST(ElementwiseOps, GradientsOfListsAndSelect) {
   const std::vector<Feed> at = {{x, numbers({2, 3}, -2, 2, 1)},
                                 {y, numbers({2, 3}, -2, 2, 2)},
                                 {is, mask}};
-  auto check = check_gradient(add_n({x, y, x * y}), at);
+  auto check = check_and_record(add_n({x, y, x * y}), at);
   EXPECT_LT(check.worst, 1e-6) << check.where;
-  check = check_gradient(select(is, x, y), at);
+  check = check_and_record(select(is, x, y), at);
   EXPECT_LT(check.worst, 1e-6) << check.where;
-  check = check_gradient(sum_to(x * y, constant_ints(g, {1, 3})), at);
+  check = check_and_record(sum_to(x * y, constant_ints(g, {1, 3})), at);
   EXPECT_LT(check.worst, 1e-6) << check.where;
-  check = check_gradient(square(sum_to(x, constant_ints(g, {2, 1}))), at);
+  check = check_and_record(square(sum_to(x, constant_ints(g, {2, 1}))), at);
   EXPECT_LT(check.worst, 1e-6) << check.where;
+  const Value row = sum_to(x, constant_ints(g, {1, 3}));
+  check = check_and_record(
+      make("SumToGrad", {square(row), constant_ints(g, {2, 3})}), at);
+  EXPECT_LT(check.worst, 1e-6) << check.where;
+}
+
+TEST(ElementwiseOps, GradientOfCast) {
+  Graph g;
+  Value x = input(g, {2, 3});
+  const std::vector<Feed> at = {{x, numbers({2, 3}, -2, 2, 1)}};
+  auto check =
+      check_and_record(make("Cast", {square(x)}, {{"dtype", DType::kF64}}), at);
+  EXPECT_LT(check.worst, 1e-6) << check.where;
+  // Differences of f32 are not as precise.
+  check = check_and_record(cast(cast(x, DType::kF32), DType::kF64) * x, at);
+  EXPECT_LT(check.worst, 0.05) << check.where;
 }
 
 template <class T>

@@ -25,6 +25,36 @@ double dot(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
+// The operations that a gradient of y must flow through to reach xs: only
+// floats have one, and some operations let none through. Loops close by edges
+// that lead back, so it takes several passes.
+std::set<std::string_view> operations_between(Value y,
+                                              const std::vector<Value>& xs) {
+  const auto& nodes = y.graph().nodes();
+  std::vector<bool> before_y(nodes.size()), after_x(nodes.size());
+  before_y[static_cast<size_t>(y.node->id())] = true;
+  for (const Value& x : xs) after_x[static_cast<size_t>(x.node->id())] = true;
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i]->op().constant) continue;
+      for (const Value& input : nodes[i]->inputs()) {
+        if (!contains(TypeSet::kFloat, input.dtype())) continue;
+        const auto in = static_cast<size_t>(input.node->id());
+        if ((after_x[in] && !after_x[i]) || (before_y[i] && !before_y[in]))
+          again = true;
+        if (after_x[in]) after_x[i] = true;
+        if (before_y[i]) before_y[in] = true;
+      }
+    }
+  }
+  std::set<std::string_view> found;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (before_y[i] && after_x[i] && nodes[i]->op().gradient)
+      found.insert(nodes[i]->op().name);
+  return found;
+}
+
 }  // namespace
 
 GradientCheck check_gradient(Value y, const std::vector<Feed>& at,
@@ -36,6 +66,8 @@ GradientCheck check_gradient(Value y, const std::vector<Feed>& at,
     feeds.push_back({feed.value, feed.tensor.clone()});
     if (feed.value.dtype() == DType::kF64) xs.push_back(feed.value);
   }
+  GradientCheck check;
+  check.operations = operations_between(y, xs);
   const Value weights =
       placeholder(graph, {.dtype = DType::kF64, .shape = y.shape()});
   const Value grad_y[] = {weights};
@@ -51,7 +83,6 @@ GradientCheck check_gradient(Value y, const std::vector<Feed>& at,
   with_weights.push_back({weights, w});
   const auto found = session.run(analytic, with_weights).value();
 
-  GradientCheck check;
   size_t x = 0;
   for (Feed& feed : feeds) {
     if (feed.value.dtype() != DType::kF64) continue;

@@ -1,7 +1,9 @@
 // check_gradient: an operation's gradient against finite differences.
 #pragma once
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/runtime/session.h"
@@ -12,6 +14,8 @@ struct GradientCheck {
   // The largest |analytic - numeric| / max(1, |analytic|, |numeric|).
   double worst = 0;
   std::string where;  // "x[3]: analytic 1, numeric 2"
+  // Those between `at` and y that have a gradient, so what was checked.
+  std::set<std::string_view> operations;
 };
 
 // Of sum(w * y) for random weights w, by each element of each of `at` that has

@@ -3,25 +3,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <random>
 
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/matrix.h"
-#include "rondo/runtime/gradient_check.h"
+#include "rondo/runtime/gradient_coverage.h"
+#include "rondo/runtime/test_numbers.h"
 
 namespace rondo {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Tensor numbers(const Shape& shape, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<double> any(-1, 1);
-  Tensor t = Tensor::empty(shape, DType::kF64);
-  for (double& x : t.span<double>()) x = any(generator);
-  return t;
-}
 
 // Square matrices far from singular.
 Tensor regular(const Shape& shape, unsigned seed) {
@@ -42,7 +34,7 @@ Tensor f32(const Shape& shape, const std::vector<float>& values) {
 }
 
 void expect_gradient(Value y, const std::vector<Feed>& at) {
-  const GradientCheck check = check_gradient(y, at);
+  const GradientCheck check = check_and_record(y, at);
   EXPECT_LT(check.worst, 1e-6) << check.where;
 }
 

@@ -9,7 +9,7 @@
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/pool.h"
-#include "rondo/runtime/gradient_check.h"
+#include "rondo/runtime/gradient_coverage.h"
 
 namespace rondo {
 namespace {
@@ -69,7 +69,7 @@ TEST(Pool, GradientsAreDerivatives) {
           placeholder(g, {.dtype = DType::kF64,
                           .shape = known ? PartialShape(c.x) : PartialShape()});
       for (Value y : {max_pool(x, c.options), avg_pool(x, c.options)}) {
-        const auto check = check_gradient(y, {{x, shuffled(c.x)}});
+        const auto check = check_and_record(y, {{x, shuffled(c.x)}});
         EXPECT_LT(check.worst, 1e-6)
             << y.name() << " " << c.x.to_string() << " " << check.where;
       }
@@ -85,13 +85,13 @@ TEST(Pool, GradientsOfGradientsAreDerivatives) {
       const Value ys[] = {y}, xs[] = {x}, grads[] = {grad};
       const Value back = gradients(ys, xs, grads)[0].values;
       const Tensor g0 = shuffled(y.shape().to_shape());
-      auto check = check_gradient(back, {{x, shuffled(c.x)}, {grad, g0}});
+      auto check = check_and_record(back, {{x, shuffled(c.x)}, {grad, g0}});
       EXPECT_LT(check.worst, 1e-6) << y.name() << " " << check.where;
       // And once more: by the gradient of what the first one sends back.
       Value out = placeholder(g, {.dtype = DType::kF64, .shape = c.x});
       const Value backs[] = {back}, bys[] = {grad}, outs[] = {out};
       const Value again = gradients(backs, bys, outs)[0].values;
-      check = check_gradient(
+      check = check_and_record(
           again, {{x, shuffled(c.x)}, {grad, g0}, {out, shuffled(c.x)}});
       EXPECT_LT(check.worst, 1e-6) << y.name() << " " << check.where;
     }
@@ -178,7 +178,7 @@ TEST(Pool, LargeWindowsHaveLargeIndices) {
   Value x = placeholder(g, {.dtype = DType::kF64, .shape = {1, 17, 18, 2}});
   Value y = max_pool(x, options_of({17, 17}, {1, 1}, "VALID"));
   EXPECT_EQ(y.node->output(1).dtype(), DType::kI32);
-  const auto check = check_gradient(y, {{x, shuffled({1, 17, 18, 2})}});
+  const auto check = check_and_record(y, {{x, shuffled({1, 17, 18, 2})}});
   EXPECT_LT(check.worst, 1e-6) << check.where;
 }
 

@@ -9,7 +9,7 @@
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
-#include "rondo/runtime/gradient_check.h"
+#include "rondo/runtime/gradient_coverage.h"
 #include "rondo/runtime/session.h"
 
 namespace rondo {
@@ -75,14 +75,14 @@ TEST_P(RowGradients, AreThoseOfDifferences) {
   const Feed fed_row = {row, ramp(rest, 2)};
   const TakenRow taken = take_row(x, i);
   for (const Value& y : {taken.row, taken.x, taken.x + taken.row}) {
-    const auto check = check_gradient(square(y), {fed_x});
+    const auto check = check_and_record(square(y), {fed_x});
     EXPECT_LT(check.worst, 1e-6) << check.where;
   }
   for (const Value& y : {set_row(x, i, row), add_row(x, i, row)}) {
-    const auto check = check_gradient(square(y), {fed_x, fed_row});
+    const auto check = check_and_record(square(y), {fed_x, fed_row});
     EXPECT_LT(check.worst, 1e-6) << check.where;
   }
-  const auto check = check_gradient(square(clear_row(x, i)), {fed_x});
+  const auto check = check_and_record(square(clear_row(x, i)), {fed_x});
   EXPECT_LT(check.worst, 1e-6) << check.where;
 }
 

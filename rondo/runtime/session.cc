@@ -19,11 +19,10 @@ namespace {
 // What one compiled plan is for: node ids and output numbers.
 using PlanKey = std::vector<int>;
 
-PlanKey key_of(const std::vector<Value>& fetches,
-               const std::vector<Feed>& feeds,
-               const std::vector<Node*>& targets) {
-  PlanKey key;
-  key.reserve(2 * (fetches.size() + feeds.size()) + targets.size() + 2);
+void set_key(PlanKey& key, const std::vector<Value>& fetches,
+             const std::vector<Feed>& feeds,
+             const std::vector<Node*>& targets) {
+  key.clear();
   auto add = [&](const Value& value) {
     key.push_back(value.node->id());
     key.push_back(value.index);
@@ -33,7 +32,6 @@ PlanKey key_of(const std::vector<Value>& fetches,
   for (const Value& fetch : fetches) add(fetch);
   key.push_back(-1);
   for (const Node* target : targets) key.push_back(target->id());
-  return key;
 }
 
 // A plan with the steps that are not running at the moment.
@@ -43,6 +41,14 @@ struct Compiled {
   std::vector<std::unique_ptr<Step>> idle;  // guarded by mutex
 };
 
+bool fits(const PartialShape& known, const Shape& shape) {
+  if (!known.has_rank()) return true;
+  if (known.rank() != shape.rank()) return false;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (known[i] != kAny && known[i] != shape[i]) return false;
+  return true;
+}
+
 Status check_feed(const Feed& feed) {
   const Value& value = feed.value;
   if (feed.tensor.dtype() != value.dtype())
@@ -50,7 +56,7 @@ Status check_feed(const Feed& feed) {
                  "{} takes elements of {}, but was fed {}",
                  value.node->describe(), name_of(value.dtype()),
                  name_of(feed.tensor.dtype()));
-  if (!value.shape().compatible(PartialShape(feed.tensor.shape())))
+  if (!fits(value.shape(), feed.tensor.shape()))
     return error(Code::kInvalidArgument,
                  "{} has shape {}, but was fed a tensor of shape {}",
                  value.node->describe(), value.shape().to_string(),
@@ -75,21 +81,24 @@ struct Session::Impl {
   Result<std::shared_ptr<Compiled>> compiled(
       const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
       const std::vector<Node*>& targets) {
-    PlanKey key = key_of(fetches, feeds, targets);
     const std::lock_guard lock(mutex);
+    set_key(key, fetches, feeds, targets);
     if (const auto at = plans.find(key); at != plans.end()) return at->second;
     std::vector<Value> fed;
     for (const Feed& feed : feeds) fed.push_back(feed.value);
     auto made = std::make_shared<Compiled>();
     try {
-      Subgraph part = extract(graph, fed, fetches, targets);
+      Subgraph part = [&] {
+        const auto still = graph.still();
+        return extract(graph, fed, fetches, targets);
+      }();
       improve(part);
       order_changes(part);
       RONDO_ASSIGN_OR_RETURN(made->plan, compile(std::move(part), resources));
     } catch (const Error& e) {
       return Status(e.code(), e.what());
     }
-    plans[std::move(key)] = made;
+    plans[key] = made;
     return made;
   }
 
@@ -149,6 +158,7 @@ struct Session::Impl {
   std::mutex mutex;
   // Guarded by mutex; plans never go.
   std::map<PlanKey, std::shared_ptr<Compiled>> plans;
+  PlanKey key;  // of the plan that is looked for; keeps its memory
   std::mutex runs_mutex;
   // Guarded by runs_mutex.
   bool closed = false;
@@ -181,14 +191,14 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
     if (!of_this_graph(target))
       return error(Code::kInvalidArgument,
                    "a target is no node of the session's graph");
-  std::vector<Tensor> tensors;
-  tensors.reserve(feeds.size());
-  for (const Feed& feed : feeds) {
-    if (!of_this_graph(feed.value.node))
-      return error(Code::kInvalidArgument,
-                   "a feed is for no value of the session's graph");
-    RONDO_RETURN_IF_ERROR(check_feed(feed));
-    tensors.push_back(feed.tensor);
+  if (!feeds.empty()) {
+    const auto still = impl_->graph.still();
+    for (const Feed& feed : feeds) {
+      if (!of_this_graph(feed.value.node))
+        return error(Code::kInvalidArgument,
+                     "a feed is for no value of the session's graph");
+      RONDO_RETURN_IF_ERROR(check_feed(feed));
+    }
   }
   RONDO_ASSIGN_OR_RETURN(auto compiled,
                          impl_->compiled(fetches, feeds, targets));
@@ -212,12 +222,13 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
         [&] { cancellation.cancel(options.cancellation->reason()); });
   const int threads_before = intra_op_threads();
   set_intra_op_threads(impl_->intra_op);
-  step->begin(tensors, {.cancellation = &cancellation,
-                        .deadline = options.timeout == Duration::max()
-                                        ? Deadline::never()
-                                        : Deadline(options.timeout),
-                        .timeline = options.timeline,
-                        .several_threads = impl_->inter_op > 1});
+  for (const Feed& feed : feeds) step->feeds().push_back(feed.tensor);
+  step->begin({.cancellation = &cancellation,
+               .deadline = options.timeout == Duration::max()
+                               ? Deadline::never()
+                               : Deadline(options.timeout),
+               .timeline = options.timeline,
+               .several_threads = impl_->inter_op > 1});
   impl_->workers.run([&] { step->work(); });
   set_intra_op_threads(threads_before);
   if (options.cancellation) options.cancellation->forget(link);

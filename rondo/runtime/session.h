@@ -35,8 +35,8 @@ struct Feed {
 
 // Keeps the variables of the programs it runs. What a run needs is compiled the
 // first time that it is asked for (the same feeds, fetches and targets) and
-// kept. The graph may grow between runs and must outlive the session. Several
-// threads may run at once.
+// kept. The graph may grow meanwhile, by one thread, and must outlive the
+// session. Several threads may run at once.
 class RONDO_API Session {
  public:
   explicit Session(Graph& graph, SessionOptions options = {});

@@ -20,7 +20,7 @@ Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
   add_iteration(root_);
 }
 
-void Step::begin(std::span<const Tensor> feeds, const Options& options) {
+void Step::begin(const Options& options) {
   options_ = options;
   locks_ = options.several_threads || plan_.has_async;
   ready_.clear();
@@ -37,11 +37,12 @@ void Step::begin(std::span<const Tensor> feeds, const Options& options) {
   std::ranges::fill(iteration.has_live, 0);
   iteration.in_progress = 0;
   iteration.children.clear();
-  for (size_t i = 0; i < feeds.size(); ++i)
+  for (size_t i = 0; i < feeds_.size(); ++i)
     for (const StepPlan::Edge& edge : plan_.feeds[i])
       deliver(root_, iteration, edge,
-              edge.output == StepPlan::kControl ? Tensor() : feeds[i], false,
+              edge.output == StepPlan::kControl ? Tensor() : feeds_[i], false,
               false);
+  feeds_.clear();
   for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
 }
 
@@ -62,6 +63,10 @@ void Step::work() {
   Lock lock(mutex_, std::defer_lock);
   if (locks_) lock.lock();
   std::vector<Tensor> outputs;
+  if (!spare_outputs_.empty()) {
+    outputs = std::move(spare_outputs_.back());
+    spare_outputs_.pop_back();
+  }
   for (;;) {
     if (options_.cancellation->cancelled())
       fail(options_.cancellation->reason());
@@ -70,6 +75,7 @@ void Step::work() {
       fail(error(Code::kTimeout, "the run did not end in time"));
     if (next_ready_ == ready_.size()) {
       if (wait(lock)) continue;
+      spare_outputs_.push_back(std::move(outputs));
       return;
     }
     const Ready ready = ready_[next_ready_++];

@@ -30,8 +30,10 @@ class Step {
     Timeline* timeline = nullptr;
     bool several_threads = false;  // will call work()
   };
-  // Sets up a run. The caller keeps the feeds until it is over.
-  void begin(std::span<const Tensor> feeds, const Options& options);
+  // What the next run is fed, in the plan's order; begin() takes it.
+  std::vector<Tensor>& feeds() { return feeds_; }
+  // Sets up a run.
+  void begin(const Options& options);
   // Works on the run until it is over; several threads may at once.
   void work();
   // After work() has returned everywhere.
@@ -82,6 +84,7 @@ class Step {
   Allocator& allocator_;
   Resources& resources_;
   Resources stacks_;  // of this run alone
+  std::vector<Tensor> feeds_;
   Options options_;
   bool locks_ = false;  // whether more than one thread may be in here
 
@@ -93,6 +96,8 @@ class Step {
   int in_progress_ = 0;       // taken and not complete
   bool told_to_cancel_ = false;
   FrameRun root_;
+  // Memory for what kernels give, of threads that do not work at the moment.
+  std::vector<std::vector<Tensor>> spare_outputs_;
   Status status_;
   std::vector<Tensor> fetched_;
   std::vector<char> is_fetched_;

@@ -90,6 +90,7 @@ void SharedHeap::after_fork() {
 }
 
 void* SharedHeap::allocate(size_t bytes) {
+  allocations_.fetch_add(1, std::memory_order_relaxed);
   if (!shareable()) return allocate_private(bytes);
   std::lock_guard lock(blocks_->mutex);
   const auto offset = blocks_->map.allocate(bytes);

@@ -15,6 +15,7 @@
 // Thread-safe. One per process, made on first use, never destroyed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,6 +36,11 @@ class RONDO_API SharedHeap {
   // bound (1 GiB), beyond which its pages go back to the system. nullptr is
   // fine.
   void free(void* p);
+  // How often allocate was called: what runs again and again can show that it
+  // takes nothing more.
+  uint64_t allocations() const {
+    return allocations_.load(std::memory_order_relaxed);
+  }
 
   // Whether peers can map this heap.
   bool shareable() const { return fd_ >= 0; }
@@ -65,6 +71,7 @@ class RONDO_API SharedHeap {
   char* base_ = nullptr;
   size_t bytes_ = 0;
   uint64_t nonce_ = 0;
+  std::atomic<uint64_t> allocations_ = 0;
   Blocks* blocks_;  // free and used ranges; has its own lock
 };
 

@@ -1,5 +1,7 @@
 #include "rondo/graph/ops/basic.h"
 
+#include <algorithm>
+
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -56,8 +58,9 @@ Status infer_reshape(InferContext& c) {
     c.output(c.dtype(0), shape_from(c, 1));
     return {};
   }
-  // Of another tensor's shape, several extents may be open.
-  if (c.at(1).node->op().name == "Shape") {
+  // Where it was computed, several extents may be open.
+  const bool is_constant = c.at(1).node->op().name == "Const";
+  if (!is_constant && std::ranges::count(*wanted, kAny) > 1) {
     c.output(c.dtype(0), PartialShape(*wanted));
     return {};
   }
@@ -77,13 +80,15 @@ Status infer_reshape(InferContext& c) {
   }
   const int64_t count = c.shape(0).count();
   if (count != kAny) {
-    const bool fits =
-        rest < 0 ? product == count : product > 0 && count % product == 0;
+    const bool open = !is_constant && product == 0 && count == 0;
+    const bool fits = rest < 0 ? product == count
+                               : open || (product > 0 && count % product == 0);
     if (!fits)
       return error(Code::kInvalidArgument,
                    "{} elements cannot be given the shape {}", count,
                    to_string(AttrValue(*wanted)));
-    if (rest >= 0) extents[static_cast<size_t>(rest)] = count / product;
+    if (rest >= 0 && !open)
+      extents[static_cast<size_t>(rest)] = count / product;
   }
   c.output(c.dtype(0), PartialShape(std::move(extents)));
   return {};

@@ -162,10 +162,18 @@ void check_round(size_t i, Value variable, Value next) {
                   name_of(next.dtype()), next.shape().to_string()));
 }
 
-Status infer_stack_write(InferContext& c) { return c.want_scalar(0, "index"); }
+Status infer_stack(InferContext& c) {
+  c.output(DType::kI64, PartialShape::scalar());
+  return {};
+}
+
+Status infer_stack_write(InferContext& c) {
+  RONDO_RETURN_IF_ERROR(c.want_scalar(0, "stack"));
+  return c.want_scalar(1, "index");
+}
 
 Status infer_stack_read(InferContext& c) {
-  RONDO_RETURN_IF_ERROR(c.want_scalar(0, "index"));
+  RONDO_RETURN_IF_ERROR(infer_stack_write(c));
   c.output(c.attr<DType>("dtype"), c.attr<PartialShape>("shape"));
   return {};
 }
@@ -222,24 +230,35 @@ void register_control_ops(OpRegistry& ops) {
            .infer = infer::nothing,
            .constant = true,
            .kind = OpKind::kStateful});
+  ops.add({.name = "NewStack",
+           .doc =
+               "A number that no other NewStack of the run gives, nor the same "
+               "one another time.",
+           .outputs = {"stack"},
+           .infer = infer_stack,
+           .constant = true,
+           .kind = OpKind::kStateful});
   ops.add({.name = "StackWrite",
-           .doc = "Keeps a value until the run ends, under a number.",
-           .inputs = {{"index", TypeSet::kIndex, false, 0},
+           .doc =
+               "Keeps a value until the run ends, under a NewStack's number, "
+               "the name of a value, and an index.",
+           .inputs = {{"stack", TypeSet::kIndex, false, 0},
+                      {"index", TypeSet::kIndex, false, 0},
                       {"value", TypeSet::kAnyType, false, 0}},
-           .attrs = {{"stack", std::string(), true, "where to"}},
+           .attrs = {{"name", std::string(), true, "of the value"}},
            .infer = infer_stack_write,
            .constant = true,
            .kind = OpKind::kStateful});
   ops.add({.name = "StackRead",
            .doc = "Takes what StackWrite kept; dead where nothing was.",
-           .inputs = {{"index", TypeSet::kIndex}},
+           .inputs = {{"stack", TypeSet::kIndex, false, 0},
+                      {"index", TypeSet::kIndex, false, 0}},
            .outputs = {"value"},
-           .attrs = {{"stack", std::string(), true, "where from"},
+           .attrs = {{"name", std::string(), true, "of the value"},
                      {"dtype", DType::kF32, true, "its element type"},
                      {"shape", PartialShape(), false,
                       "what is known of its shape"}},
            .infer = infer_stack_read,
-           .constant = true,
            .kind = OpKind::kStateful});
 }
 

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/matrix_infer.h"
 #include "rondo/graph/ops/register.h"
+#include "rondo/graph/ops/shaping.h"
 
 namespace rondo {
 namespace {
@@ -99,6 +102,14 @@ std::vector<Gradient> determinant_gradient(Node& node,
       make("MatrixDeterminantGrad", {node.input(0), node.output(), grads[0]})};
 }
 
+std::vector<Gradient> determinant_grad_gradient(Node& node,
+                                                std::span<const Value> grads) {
+  return gradient_by_parts(node, grads, [](const std::vector<Value>& in) {
+    const Value factor = expand_dims(expand_dims(in[1] * in[2], -1), -1);
+    return std::vector{matrix_inverse(in[0], true) * factor};
+  });
+}
+
 // -a b^T: the gradient by the matrix of a solution.
 Value minus_outer(Value a, Value b) {
   return make("Neg", {batch_matmul(a, b, false, true)});
@@ -127,6 +138,29 @@ std::vector<Gradient> triangular_gradient(Node& node,
 std::vector<Gradient> cholesky_gradient(Node& node,
                                         std::span<const Value> grads) {
   return {make("CholeskyGrad", {node.output(), grads[0]})};
+}
+
+// The matrices in the last two axes, transposed.
+Value transposes(Value x) {
+  const Value one = matrix_diag(ones_like(matrix_diag_part(x)));
+  return batch_matmul(x, one, true);
+}
+
+// With l and g lower triangular and P the lower half of l^T g, its diagonal
+// halved: the symmetric part of l^-T P l^-1.
+std::vector<Gradient> cholesky_grad_gradient(Node& node,
+                                             std::span<const Value> grads) {
+  return gradient_by_parts(node, grads, [](const std::vector<Value>& in) {
+    const BandOptions lower{.num_lower = -1, .num_upper = 0};
+    const TriangularSolveOptions by_transpose{.lower = true, .adjoint = true};
+    const Value l = matrix_band_part(in[0], lower);
+    Value p = batch_matmul(l, matrix_band_part(in[1], lower), true);
+    p = matrix_band_part(p, lower);
+    p = matrix_set_diag(p, matrix_diag_part(p) * 0.5);
+    const Value left = matrix_triangular_solve(l, p, by_transpose);
+    const Value s = matrix_triangular_solve(l, transposes(left), by_transpose);
+    return std::vector{(s + transposes(s)) * 0.5};
+  });
 }
 
 std::vector<Gradient> diag_gradient(Node&, std::span<const Value> grads) {
@@ -204,6 +238,7 @@ void register_solvers(OpRegistry& ops) {
                       {"grad", TypeSet::kFloat}},
            .outputs = {"x_grad"},
            .infer = infer::square_like_input,
+           .gradient = determinant_grad_gradient,
            .cost = solve_cost});
   ops.add({.name = "MatrixSolve",
            .doc = "The solutions of matrix x = rhs for the square matrices and "
@@ -246,6 +281,7 @@ void register_solvers(OpRegistry& ops) {
            .inputs = {{"l", TypeSet::kFloat}, {"grad", TypeSet::kFloat}},
            .outputs = {"x_grad"},
            .infer = infer::square_like_input,
+           .gradient = cholesky_grad_gradient,
            .cost = solve_cost});
 }
 

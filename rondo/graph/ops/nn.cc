@@ -1,8 +1,13 @@
 #include "rondo/graph/ops/nn.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/infer.h"
+#include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn_parts.h"
+#include "rondo/graph/ops/random.h"
+#include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/register.h"
 
 namespace rondo {
@@ -80,6 +85,12 @@ std::vector<Gradient> bias_add_gradient(Node& node,
            {{"data_format", node.attrs().get<std::string>("data_format")}})};
 }
 
+std::vector<Gradient> bias_add_grad_gradient(Node& node,
+                                             std::span<const Value> grads) {
+  return {bias_add(zeros_like(node.input(0)), grads[0],
+                   node.attrs().get<std::string>("data_format"))};
+}
+
 Attrs same_axis(Node& node) {
   return {{"axis", node.attrs().get<int64_t>("axis")}};
 }
@@ -94,6 +105,25 @@ std::vector<Gradient> log_softmax_gradient(Node& node,
   return {make("LogSoftmaxGrad", {node.output(), grads[0]}, same_axis(node))};
 }
 
+// Second derivatives: both sum over the axis of the softmax.
+std::vector<Gradient> softmax_grad_gradient(Node& node,
+                                            std::span<const Value> grads) {
+  const ReduceOptions axis{{node.attrs().get<int64_t>("axis")}, true};
+  return gradient_by_parts(node, grads, [&](const std::vector<Value>& in) {
+    const Value y = in[0], g = in[1];
+    return std::vector{y * (g - reduce_sum(y * g, axis))};
+  });
+}
+
+std::vector<Gradient> log_softmax_grad_gradient(Node& node,
+                                                std::span<const Value> grads) {
+  const ReduceOptions axis{{node.attrs().get<int64_t>("axis")}, true};
+  return gradient_by_parts(node, grads, [&](const std::vector<Value>& in) {
+    const Value y = in[0], g = in[1];
+    return std::vector{g - exp(y) * reduce_sum(g, axis)};
+  });
+}
+
 std::vector<Gradient> dropout_gradient(Node& node,
                                        std::span<const Value> grads) {
   return {make("Dropout", {grads[0], node.input(1)},
@@ -104,6 +134,38 @@ std::vector<Gradient> dropout_gradient(Node& node,
 std::vector<Gradient> lrn_gradient(Node& node, std::span<const Value> grads) {
   return {
       make("LRNGrad", {grads[0], node.input(0), node.output()}, node.attrs())};
+}
+
+// The sum over the neighbours in the last axis, as a product with a band of
+// ones.
+Value sum_of_neighbours(Value x, int64_t radius) {
+  const PartialShape& shape = x.shape();
+  const int64_t n = shape.has_rank() ? shape[shape.rank() - 1] : kAny;
+  if (n == kAny)
+    throw Error(Code::kInvalidArgument,
+                fmt::format("the second derivative of LRN needs the number of "
+                            "channels, but x has shape {}",
+                            shape.to_string()));
+  const Value band =
+      matrix_band_part(ones(x.graph(), {n, n}, x.dtype()),
+                       {.num_lower = radius, .num_upper = radius});
+  return reshape(matmul(reshape(x, {-1, n}), band), shape_of(x));
+}
+
+std::vector<Gradient> lrn_grad_gradient(Node& node,
+                                        std::span<const Value> grads) {
+  const Attrs& attrs = node.attrs();
+  const auto radius = attrs.get<int64_t>("depth_radius");
+  const double alpha = attrs.get<double>("alpha");
+  const double beta = attrs.get<double>("beta");
+  return gradient_by_parts(node, grads, [&](const std::vector<Value>& in) {
+    const Value g = in[0], x = in[1], y = in[2];
+    const Value sum = sum_of_neighbours(square(x), radius) * alpha +
+                      attrs.get<double>("bias");
+    return std::vector{g * pow(sum, scalar_like(sum, -beta)) -
+                       x * (2 * alpha * beta) *
+                           sum_of_neighbours(g * y / sum, radius)};
+  });
 }
 
 AttrSpec format_attr() {
@@ -143,7 +205,9 @@ void register_softmax(OpRegistry& ops) {
              .inputs = {{"y", TypeSet::kFloat}, {"grad", TypeSet::kFloat}},
              .outputs = {"logits_grad"},
              .attrs = {axis_attr()},
-             .infer = infer_along_axis});
+             .infer = infer_along_axis,
+             .gradient = name == "SoftmaxGrad" ? softmax_grad_gradient
+                                               : log_softmax_grad_gradient});
 }
 
 }  // namespace
@@ -183,7 +247,8 @@ void register_nn_ops(OpRegistry& ops) {
            .inputs = {{"grad", TypeSet::kFloat}},
            .outputs = {"bias_grad"},
            .attrs = {format_attr()},
-           .infer = infer_bias_add_grad});
+           .infer = infer_bias_add_grad,
+           .gradient = bias_add_grad_gradient});
   register_softmax(ops);
   ops.add({.name = "Dropout",
            .doc = "x / (1 - rate) where a random number is at least `rate`, "
@@ -209,7 +274,8 @@ void register_nn_ops(OpRegistry& ops) {
                       {"y", TypeSet::kFloat}},
            .outputs = {"x_grad"},
            .attrs = lrn_attrs(),
-           .infer = infer_lrn});
+           .infer = infer_lrn,
+           .gradient = lrn_grad_gradient});
   register_loss_ops(ops);
   register_norm_ops(ops);
   register_cell_ops(ops);
@@ -227,16 +293,8 @@ Value log_softmax(Value logits, int64_t axis) {
 
 Value dropout(Value x, DropoutOptions options) {
   if (options.rate == 0) return x;
-  // Without a seed of its own, the graph's and the node's place; as for any
-  // random operation, both 0 mean other numbers in every session.
-  const Graph& graph = x.graph();
-  const auto place = static_cast<int64_t>(graph.nodes().size()) + 1;
-  const int64_t own = options.seed != 0   ? options.seed
-                      : graph.seed() != 0 ? place
-                                          : 0;
-  const Value random =
-      make("RandomUniform", {shape_of(x)},
-           {{"dtype", x.dtype()}, {"seed", graph.seed()}, {"seed2", own}});
+  const Value random = random_uniform(
+      shape_of(x), 0, 1, {.dtype = x.dtype(), .seed = options.seed});
   return make("Dropout", {x, random}, {{"rate", options.rate}});
 }
 

@@ -2,6 +2,9 @@
 #include <limits>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/gradient_by_parts.h"
+#include "rondo/graph/ops/joining.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
 #include "rondo/graph/ops/nn_parts.h"
@@ -70,8 +73,11 @@ Status infer_gru_grad(InferContext& c) {
   return {};
 }
 
+// The derivatives of activations, from their results.
+Value sigmoid_slope(Value y) { return y * (1 - y); }
+Value tanh_slope(Value y) { return 1 - square(y); }
+
 std::vector<Gradient> lstm_gradient(Node& node, std::span<const Value> grads) {
-  want_no_gradients_behind(node, grads, 2);
   const auto or_zeros = [&](int i) {
     const Value g = grads[static_cast<size_t>(i)];
     return g ? g : zeros_like(node.output(i));
@@ -80,15 +86,64 @@ std::vector<Gradient> lstm_gradient(Node& node, std::span<const Value> grads) {
       node.graph().add({.op = "LSTMGatesGrad",
                         .inputs = {node.output(2), node.input(2),
                                    node.output(1), or_zeros(0), or_zeros(1)}});
-  return {all.output(0), all.output(0), all.output(1)};
+  Value by_gates = all.output(0);
+  // The gates as used are for the gradient; so this is the second derivative.
+  if (grads[2]) {
+    const auto y = split(node.output(2), 4, 1);
+    const Value slopes = concat({sigmoid_slope(y[0]), tanh_slope(y[1]),
+                                 sigmoid_slope(y[2]), sigmoid_slope(y[3])},
+                                1);
+    by_gates = by_gates + grads[2] * slopes;
+  }
+  return {by_gates, by_gates, all.output(1)};
+}
+
+std::vector<Gradient> lstm_grad_gradient(Node& node,
+                                         std::span<const Value> grads) {
+  return gradient_by_parts(node, grads, [](const std::vector<Value>& in) {
+    const auto y = split(in[0], 4, 1);
+    const Value c_prev = in[1], t = tanh(in[2]), dh = in[3];
+    const Value dc = dh * y[3] * tanh_slope(t) + in[4];
+    return std::vector{
+        concat(
+            {dc * y[1] * sigmoid_slope(y[0]), dc * y[0] * tanh_slope(y[1]),
+             dc * c_prev * sigmoid_slope(y[2]), dh * t * sigmoid_slope(y[3])},
+            1),
+        dc * y[2]};
+  });
 }
 
 std::vector<Gradient> gru_gradient(Node& node, std::span<const Value> grads) {
-  want_no_gradients_behind(node, grads, 1);
   Node& all = node.graph().add(
       {.op = "GRUGatesGrad",
-       .inputs = {node.output(1), node.input(1), node.input(2), grads[0]}});
-  return {all.output(0), all.output(1), all.output(2)};
+       .inputs = {node.output(1), node.input(1), node.input(2),
+                  grads[0] ? grads[0] : zeros_like(node.output(0))}});
+  Value by_x = all.output(0), by_h = all.output(1);
+  // The gates as used are for the gradient; so this is the second derivative.
+  if (grads[1]) {
+    const auto y = split(node.output(1), 3, 1);
+    const auto g = split(grads[1], 3, 1);
+    const Value h = split(node.input(1), 3, 1)[2];
+    const Value candidate = g[2] * tanh_slope(y[2]);
+    const Value reset = (g[0] + candidate * h) * sigmoid_slope(y[0]);
+    const Value update = g[1] * sigmoid_slope(y[1]);
+    by_x = by_x + concat({reset, update, candidate}, 1);
+    by_h = by_h + concat({reset, update, candidate * y[0]}, 1);
+  }
+  return {by_x, by_h, all.output(2)};
+}
+
+std::vector<Gradient> gru_grad_gradient(Node& node,
+                                        std::span<const Value> grads) {
+  return gradient_by_parts(node, grads, [](const std::vector<Value>& in) {
+    const auto y = split(in[0], 3, 1);
+    const Value h = split(in[1], 3, 1)[2], h_prev = in[2], dh = in[3];
+    const Value update = dh * (h_prev - y[2]) * sigmoid_slope(y[1]);
+    const Value candidate = dh * (1 - y[1]) * tanh_slope(y[2]);
+    const Value reset = candidate * h * sigmoid_slope(y[0]);
+    return std::vector{concat({reset, update, candidate}, 1),
+                       concat({reset, update, candidate * y[0]}, 1), dh * y[1]};
+  });
 }
 
 std::vector<InputSpec> floats(std::initializer_list<std::string_view> names) {
@@ -116,7 +171,8 @@ void register_cell_ops(OpRegistry& ops) {
            .doc = "The gradients of LSTMGates by both gates and by c_prev.",
            .inputs = floats({"gates", "c_prev", "c", "h_grad", "c_grad"}),
            .outputs = {"gates_grad", "c_prev_grad"},
-           .infer = infer_lstm_grad});
+           .infer = infer_lstm_grad,
+           .gradient = lstm_grad_gradient});
   ops.add({.name = "GRUGates",
            .doc = "A step of a gated recurrent unit behind its products. Both "
                   "x_gates and h_gates [batch, 3 units] are r, z, n: r and z "
@@ -131,7 +187,8 @@ void register_cell_ops(OpRegistry& ops) {
            .doc = "The gradients of GRUGates.",
            .inputs = floats({"gates", "h_gates", "h_prev", "h_grad"}),
            .outputs = {"x_gates_grad", "h_gates_grad", "h_prev_grad"},
-           .infer = infer_gru_grad});
+           .infer = infer_gru_grad,
+           .gradient = gru_grad_gradient});
 }
 
 CellState lstm_cell(Value x, CellState state, CellWeights weights,

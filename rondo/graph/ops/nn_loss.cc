@@ -1,6 +1,9 @@
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/nn.h"
 #include "rondo/graph/ops/nn_parts.h"
+#include "rondo/graph/ops/reduction.h"
 
 namespace rondo {
 namespace {
@@ -66,16 +69,34 @@ Value times_rows(Value x, Value factors) {
 
 std::vector<Gradient> softmax_loss_gradient(Node& node,
                                             std::span<const Value> grads) {
-  want_no_gradients_behind(node, grads, 1);
-  const Value by_labels = make("Neg", {log_softmax(node.input(0))});
-  return {times_rows(node.output(1), grads[0]),
-          times_rows(by_labels, grads[0])};
+  const Value logits = node.input(0);
+  Gradient by_logits, by_labels;
+  if (grads[0]) {
+    by_logits = times_rows(node.output(1), grads[0]);
+    by_labels = times_rows(neg(log_softmax(logits)), grads[0]);
+  }
+  // The second output, softmax(logits) sum(labels) - labels, is used by the
+  // gradient of the first; so this is the second derivative.
+  if (const Value g = grads[1]) {
+    const ReduceOptions row{{-1}, true};
+    const Value p = softmax(logits);
+    const Value labels = reduce_sum(node.input(1), row);
+    by_logits = add_gradients(by_logits, make("SoftmaxGrad", {p, g * labels},
+                                              {{"axis", int64_t{-1}}}));
+    by_labels = add_gradients(by_labels, reduce_sum(g * p, row) - g);
+  }
+  return {by_logits, by_labels};
 }
 
 std::vector<Gradient> sparse_loss_gradient(Node& node,
                                            std::span<const Value> grads) {
-  want_no_gradients_behind(node, grads, 1);
-  return {times_rows(node.output(1), grads[0]), {}};
+  Gradient by_logits;
+  if (grads[0]) by_logits = times_rows(node.output(1), grads[0]);
+  if (grads[1])
+    by_logits = add_gradients(
+        by_logits, make("SoftmaxGrad", {softmax(node.input(0)), grads[1]},
+                        {{"axis", int64_t{-1}}}));
+  return {by_logits, {}};
 }
 
 std::vector<Gradient> sigmoid_loss_gradient(Node& node,
@@ -84,6 +105,14 @@ std::vector<Gradient> sigmoid_loss_gradient(Node& node,
       node.graph().add({.op = "SigmoidCrossEntropyWithLogitsGrad",
                         .inputs = {node.input(0), node.input(1), grads[0]}});
   return {both.output(0), both.output(1)};
+}
+
+std::vector<Gradient> sigmoid_loss_grad_gradient(Node& node,
+                                                 std::span<const Value> grads) {
+  return gradient_by_parts(node, grads, [](const std::vector<Value>& in) {
+    const Value x = in[0], labels = in[1], g = in[2];
+    return std::vector{(sigmoid(x) - labels) * g, neg(x * g)};
+  });
 }
 
 }  // namespace
@@ -119,7 +148,8 @@ void register_loss_ops(OpRegistry& ops) {
                       {"labels", TypeSet::kFloat},
                       {"grad", TypeSet::kFloat}},
            .outputs = {"logits_grad", "labels_grad"},
-           .infer = infer_sigmoid_loss_grad});
+           .infer = infer_sigmoid_loss_grad,
+           .gradient = sigmoid_loss_grad_gradient});
 }
 
 Value softmax_cross_entropy_with_logits(Value logits, Value labels) {

@@ -64,7 +64,8 @@ Status infer_multinomial(InferContext& c) {
     return error(Code::kInvalidArgument, "output_dtype is {}, expected {}",
                  name_of(dtype), name_of(TypeSet::kIndex));
   const auto samples = c.constant_ints(1);
-  if (samples && samples->size() == 1 && (*samples)[0] < 0)
+  if (samples && samples->size() == 1 && (*samples)[0] < 0 &&
+      c.at(1).node->op().name == "Const")
     return error(Code::kInvalidArgument, "num_samples is {}", (*samples)[0]);
   c.output(dtype, {c.shape(0).has_rank() ? c.shape(0)[0] : kAny,
                    samples && samples->size() == 1 ? (*samples)[0] : kAny});

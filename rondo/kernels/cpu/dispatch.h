@@ -61,19 +61,13 @@ auto dispatch_any(DType dtype, F&& f) {
 
 template <class F>
 auto dispatch_number(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::kF64: return f.template operator()<double>();
-    case DType::kF32: return f.template operator()<float>();
-    case DType::kF16: return f.template operator()<Half>();
-    case DType::kBF16: return f.template operator()<BFloat16>();
-    case DType::kI64: return f.template operator()<int64_t>();
-    case DType::kI32: return f.template operator()<int32_t>();
-    case DType::kI16: return f.template operator()<int16_t>();
-    case DType::kI8: return f.template operator()<int8_t>();
-    case DType::kU8: return f.template operator()<uint8_t>();
-    case DType::kBool: break;
-  }
-  throw Error(Code::kInternal, "an element type that is no number");
+  if (dtype == DType::kBool)
+    throw Error(Code::kInternal, "an element type that is no number");
+  return dispatch_any(dtype, [&]<class T>() {
+    // f is not made for bool.
+    using Number = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+    return f.template operator()<Number>();
+  });
 }
 
 template <class F>

@@ -58,21 +58,30 @@ std::vector<T> identity_matrix(int64_t n) {
   return one;
 }
 
+// Calls one(i, lu) with the factors of every matrix i of x, none of which may
+// be singular.
+template <class T, class F>
+Status for_each_factored(const Squares& s, const Tensor& x, const F& one) {
+  const T* from = x.span<T>().data();
+  return for_each(s, kSingular, [&](int64_t i) {
+    std::vector<T> copy(from + i * s.size(), from + (i + 1) * s.size());
+    Lu<T> lu;
+    if (!lu.factor(copy.data(), s.n)) return false;
+    one(i, lu);
+    return true;
+  });
+}
+
 Status run_inverse(const Node& node, KernelContext& c) {
   const bool adjoint = node.attrs().get<bool>("adjoint");
   RONDO_ASSIGN_OR_RETURN(const Squares s, squares_of(c.input(0)));
   const Tensor x = widen(c, c.input(0));
   WideOutput y(c, 0, c.input(0).dtype(), x.shape());
   RONDO_RETURN_IF_ERROR(dispatch_wide(x.dtype(), [&]<class T>() {
-    const T* from = x.span<T>().data();
     T* to = y.tensor().span<T>().data();
     const std::vector<T> one = identity_matrix<T>(s.n);
-    return for_each(s, kSingular, [&](int64_t i) {
-      std::vector<T> copy(from + i * s.size(), from + (i + 1) * s.size());
-      Lu<T> lu;
-      if (!lu.factor(copy.data(), s.n)) return false;
+    return for_each_factored<T>(s, x, [&](int64_t i, const Lu<T>& lu) {
       lu.solve(one.data(), to + i * s.size(), s.n, adjoint);
-      return true;
     });
   }));
   y.finish();
@@ -110,19 +119,14 @@ Status run_determinant_grad(const Node&, KernelContext& c) {
   const Tensor grad = widen(c, c.input(2));
   WideOutput y(c, 0, c.input(0).dtype(), x.shape());
   RONDO_RETURN_IF_ERROR(dispatch_wide(x.dtype(), [&]<class T>() {
-    const T* from = x.span<T>().data();
     T* to = y.tensor().span<T>().data();
     const std::vector<T> one = identity_matrix<T>(s.n);
-    return for_each(s, kSingular, [&](int64_t i) {
-      std::vector<T> copy(from + i * s.size(), from + (i + 1) * s.size());
-      Lu<T> lu;
-      if (!lu.factor(copy.data(), s.n)) return false;
+    return for_each_factored<T>(s, x, [&](int64_t i, const Lu<T>& lu) {
       T* at = to + i * s.size();
       lu.solve(one.data(), at, s.n, true);
       const auto m = static_cast<size_t>(i);
       const T scale = det.span<T>()[m] * grad.span<T>()[m];
       for (int64_t j = 0; j < s.size(); ++j) at[j] *= scale;
-      return true;
     });
   }));
   y.finish();
@@ -154,16 +158,11 @@ Status run_solve(const Node& node, KernelContext& c) {
   const Tensor rhs = widen(c, c.input(1));
   WideOutput x(c, 0, c.input(0).dtype(), rhs.shape());
   RONDO_RETURN_IF_ERROR(dispatch_wide(a.dtype(), [&]<class T>() {
-    const T* from = a.span<T>().data();
     const T* b = rhs.span<T>().data();
     T* to = x.tensor().span<T>().data();
-    return for_each(s, kSingular, [&](int64_t i) {
-      std::vector<T> copy(from + i * s.size(), from + (i + 1) * s.size());
-      Lu<T> lu;
-      if (!lu.factor(copy.data(), s.n)) return false;
+    return for_each_factored<T>(s, a, [&](int64_t i, const Lu<T>& lu) {
       const int64_t at = i * s.n * columns;
       lu.solve(b + at, to + at, columns, adjoint);
-      return true;
     });
   }));
   x.finish();

@@ -35,6 +35,25 @@ Status take(KernelContext& c, int i, const Shape& shape, std::string_view name,
   return {};
 }
 
+// f.template operator()<T>(b) for each row b of the batch.
+template <class F>
+void for_each_row(const Cell& cell, DType dtype, const F& f) {
+  dispatch_wide(dtype, [&]<class T>() {
+    parallel_for(cell.batch, cell.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) f.template operator()<T>(b);
+    });
+  });
+}
+
+template <class T>
+const T* row(const Tensor& x, int64_t b) {
+  return x.span<T>().data() + b * x.shape()[1];
+}
+template <class T>
+T* row(WideOutput& y, int64_t b) {
+  return y.tensor().span<T>().data() + b * y.tensor().shape()[1];
+}
+
 Status run_lstm(const Node& node, KernelContext& c) {
   const double forget_bias = node.attrs().get<double>("forget_bias");
   RONDO_ASSIGN_OR_RETURN(const Cell cell, cell_of(c.input(2), 4));
@@ -46,18 +65,11 @@ Status run_lstm(const Node& node, KernelContext& c) {
   WideOutput h(c, 0, dtype, cell.state());
   WideOutput state(c, 1, dtype, cell.state());
   WideOutput gates(c, 2, dtype, cell.gates());
-  dispatch_wide(dtype, [&]<class T>() {
-    parallel_for(cell.batch, cell.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b)
-        cell_ops<T>().lstm(
-            {x_gates.span<T>().data() + b * cell.wide,
-             h_gates.span<T>().data() + b * cell.wide,
-             c_prev.span<T>().data() + b * cell.units,
-             h.tensor().span<T>().data() + b * cell.units,
-             state.tensor().span<T>().data() + b * cell.units,
-             gates.tensor().span<T>().data() + b * cell.wide, cell.units},
-            static_cast<T>(forget_bias));
-    });
+  for_each_row(cell, dtype, [&]<class T>(int64_t b) {
+    cell_ops<T>().lstm(
+        {row<T>(x_gates, b), row<T>(h_gates, b), row<T>(c_prev, b),
+         row<T>(h, b), row<T>(state, b), row<T>(gates, b), cell.units},
+        static_cast<T>(forget_bias));
   });
   h.finish();
   state.finish();
@@ -76,18 +88,11 @@ Status run_lstm_grad(const Node&, KernelContext& c) {
   const DType dtype = c.input(0).dtype();
   WideOutput gates_grad(c, 0, dtype, cell.gates());
   WideOutput c_prev_grad(c, 1, dtype, cell.state());
-  dispatch_wide(dtype, [&]<class T>() {
-    parallel_for(cell.batch, cell.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t at = b * cell.units;
-        cell_ops<T>().lstm_grad(
-            {gates.span<T>().data() + b * cell.wide,
-             c_prev.span<T>().data() + at, state.span<T>().data() + at,
-             h_grad.span<T>().data() + at, c_grad.span<T>().data() + at,
-             gates_grad.tensor().span<T>().data() + b * cell.wide,
-             c_prev_grad.tensor().span<T>().data() + at, cell.units});
-      }
-    });
+  for_each_row(cell, dtype, [&]<class T>(int64_t b) {
+    cell_ops<T>().lstm_grad({row<T>(gates, b), row<T>(c_prev, b),
+                             row<T>(state, b), row<T>(h_grad, b),
+                             row<T>(c_grad, b), row<T>(gates_grad, b),
+                             row<T>(c_prev_grad, b), cell.units});
   });
   gates_grad.finish();
   c_prev_grad.finish();
@@ -103,16 +108,10 @@ Status run_gru(const Node&, KernelContext& c) {
   const DType dtype = c.input(0).dtype();
   WideOutput h(c, 0, dtype, cell.state());
   WideOutput gates(c, 1, dtype, cell.gates());
-  dispatch_wide(dtype, [&]<class T>() {
-    parallel_for(cell.batch, cell.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b)
-        cell_ops<T>().gru({x_gates.span<T>().data() + b * cell.wide,
-                           h_gates.span<T>().data() + b * cell.wide,
-                           h_prev.span<T>().data() + b * cell.units,
-                           h.tensor().span<T>().data() + b * cell.units,
-                           gates.tensor().span<T>().data() + b * cell.wide,
-                           cell.units});
-    });
+  for_each_row(cell, dtype, [&]<class T>(int64_t b) {
+    cell_ops<T>().gru({row<T>(x_gates, b), row<T>(h_gates, b),
+                       row<T>(h_prev, b), row<T>(h, b), row<T>(gates, b),
+                       cell.units});
   });
   h.finish();
   gates.finish();
@@ -130,19 +129,11 @@ Status run_gru_grad(const Node&, KernelContext& c) {
   WideOutput x_gates_grad(c, 0, dtype, cell.gates());
   WideOutput h_gates_grad(c, 1, dtype, cell.gates());
   WideOutput h_prev_grad(c, 2, dtype, cell.state());
-  dispatch_wide(dtype, [&]<class T>() {
-    parallel_for(cell.batch, cell.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t at = b * cell.units, wide_at = b * cell.wide;
-        cell_ops<T>().gru_grad(
-            {gates.span<T>().data() + wide_at,
-             h_gates.span<T>().data() + wide_at, h_prev.span<T>().data() + at,
-             h_grad.span<T>().data() + at,
-             x_gates_grad.tensor().span<T>().data() + wide_at,
-             h_gates_grad.tensor().span<T>().data() + wide_at,
-             h_prev_grad.tensor().span<T>().data() + at, cell.units});
-      }
-    });
+  for_each_row(cell, dtype, [&]<class T>(int64_t b) {
+    cell_ops<T>().gru_grad({row<T>(gates, b), row<T>(h_gates, b),
+                            row<T>(h_prev, b), row<T>(h_grad, b),
+                            row<T>(x_gates_grad, b), row<T>(h_gates_grad, b),
+                            row<T>(h_prev_grad, b), cell.units});
   });
   x_gates_grad.finish();
   h_gates_grad.finish();

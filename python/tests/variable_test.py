@@ -1,0 +1,50 @@
+"""Variables and their scopes."""
+
+import numpy as np
+import pytest
+
+import rondo as rd
+
+pytestmark = pytest.mark.usefixtures("new_graph")
+
+
+def test_variables_are_assigned_and_scattered():
+    v = rd.Variable(np.zeros((3, 2), np.float32), name="v")
+    with rd.Session() as s:
+        with pytest.raises(rd.InvalidArgumentError, match='"v"'):
+            s.run(v)
+        assert not s.run(v.is_initialized())
+        s.run(rd.variables_initializer([v]))
+        s.run(v.scatter_add([0, 0], [[1.0, 2.0], [3.0, 4.0]]))
+        s.run(rd.scatter_update(v, [2], [[7.0, 8.0]]))
+        assert s.run(v).tolist() == [[4, 6], [0, 0], [7, 8]]
+        assert s.run(rd.assign(v, rd.ones([3, 2]))).tolist() == [[1, 1]] * 3
+        v.load(np.full((3, 2), 9.0), s)
+        assert s.run(v)[0, 0] == 9
+    with pytest.raises(rd.InvalidArgumentError, match=r"\[3, 2\].*\[4\]"):
+        v.assign(np.ones(4))
+
+
+def test_variables_are_shared_by_scope():
+    def layer(x):
+        with rd.variable_scope("layer", reuse=rd.AUTO_REUSE):
+            return x * rd.get_variable("w", [2], initializer=rd.ones_initializer())
+
+    x = rd.constant([1.0, 2.0])
+    layer(layer(x))
+    assert [v.op.name for v in rd.trainable_variables()] == ["layer/w"]
+    with rd.variable_scope("layer"):
+        with pytest.raises(rd.InvalidArgumentError, match='"layer/w" exists'):
+            rd.get_variable("w", [2])
+    with rd.variable_scope("layer", reuse=True):
+        with pytest.raises(rd.InvalidArgumentError, match='no variable "layer/other"'):
+            rd.get_variable("other", [2])
+        with pytest.raises(rd.InvalidArgumentError, match=r"shape \[2\], not \[3\]"):
+            rd.get_variable("w", [3])
+    rd.layers.dense(rd.ones([1, 2]), 3)
+    rd.layers.dense(rd.ones([1, 2]), 3, name="named")
+    rd.layers.dense(rd.ones([1, 2]), 3)
+    names = [v.op.name for v in rd.global_variables()]
+    assert names[1:] == [
+        f"{d}/{v}" for d in ("dense", "named", "dense_1") for v in ("kernel", "bias")
+    ]
