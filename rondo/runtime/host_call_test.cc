@@ -10,6 +10,7 @@
 #include "rondo/graph/graph_io.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
+#include "rondo/runtime/gradient_coverage.h"
 #include "rondo/runtime/session.h"
 
 namespace rondo {
@@ -170,6 +171,19 @@ TEST(CustomGradient, TakesThePlaceOfTheGradient) {
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), HasSubstr("gave 0 gradients for 1 xs"));
   }
+}
+
+TEST(CustomGradient, IsTheGradient) {
+  Graph g;
+  Value x = placeholder(g, {.dtype = DType::kF64, .shape = {3}});
+  // As if exp had none of its own.
+  Value raised = exp(x);
+  Value y = custom_gradient({raised}, {x}, [&](std::span<const Value> grads) {
+    return std::vector<Gradient>{grads[0] * raised};
+  })[0];
+  const GradientCheck check =
+      check_and_record(y, {{x, Tensor::full({3}, 0.25)}});
+  EXPECT_LT(check.worst, 1e-6) << check.where;
 }
 
 TEST(HostCall, RunsAtOnceFromSeveralThreads) {

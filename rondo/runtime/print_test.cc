@@ -5,7 +5,8 @@
 
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
-#include "rondo/runtime/session.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/runtime/gradient_coverage.h"
 
 namespace rondo {
 namespace {
@@ -25,6 +26,17 @@ Tensor numbers(const Shape& shape) {
 
 Node& line(Graph& g, const std::vector<Value>& data, Attrs attrs) {
   return g.add({.op = "PrintLine", .inputs = data, .attrs = std::move(attrs)});
+}
+
+TEST(Print, PassesGradientsOn) {
+  Graph g;
+  Value x = placeholder(g, {.dtype = DType::kF64, .shape = {3}});
+  Value y = exp(print(x, {x}));
+  CaptureStderr();
+  const GradientCheck check =
+      check_and_record(y, {{x, Tensor::full({3}, 0.25)}});
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("0.25"));
+  EXPECT_LT(check.worst, 1e-6) << check.where;
 }
 
 TEST(Print, PrintsAndPassesOn) {
