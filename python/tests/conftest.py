@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,10 @@ import rondo
 from rondo import _core
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What a shell starts in the background ignores Ctrl-C, and so would the programs
+# that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -38,11 +38,11 @@ void register_critical_section_ops(OpRegistry& ops) {
 }
 
 CriticalSection::CriticalSection(Graph& graph, std::string_view name,
-                                 std::string shared_name)
+                                 std::string_view shared_name)
     : graph_(&graph) {
-  const std::string own = graph.unique_name(
-      name.empty() ? std::string_view("critical_section") : name);
-  name_ = shared_name.empty() ? own : std::move(shared_name);
+  const std::string own =
+      graph.unique_name(name.empty() ? "critical_section" : name);
+  name_ = shared_name.empty() ? own : std::string(shared_name);
 }
 
 Value CriticalSection::acquire() const {

@@ -20,7 +20,7 @@ class RONDO_API CriticalSection {
  public:
   // Sections of one shared name are one; empty: this one's own name.
   explicit CriticalSection(Graph& graph, std::string_view name = {},
-                           std::string shared_name = {});
+                           std::string_view shared_name = {});
 
   // What body() gives, at least one value. The nodes that body makes wait for
   // the lock, which is let go once all that it gives is there. So a variable is
