@@ -52,14 +52,14 @@ def test_same_seed_same_bits(name):
 )
 def test_same_as_torch(name, layout):
     pytest.importorskip(
-        "torch", reason="PyTorch is not installed: scripts/setup bench installs it"
+        "torch", reason="PyTorch is not installed: scripts/setup torch installs it"
     )
     assert model_cases.check(CASES[name], layout, threads=1) < 1e-4
 
 
 def test_a_check_that_fails_says_where(monkeypatch):
     pytest.importorskip(
-        "torch", reason="PyTorch is not installed: scripts/setup bench installs it"
+        "torch", reason="PyTorch is not installed: scripts/setup torch installs it"
     )
     gradients = model_cases.RondoTrainer.gradients
 
