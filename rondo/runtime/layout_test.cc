@@ -220,6 +220,20 @@ TEST_P(Blocked, NobodyElseSeesIt) {
   expect_near(values[2], turned, 0, "transpose");
 }
 
+TEST_P(Blocked, NorDoConstantsThatAreFolded) {
+  Graph g;
+  const Tensor x = random_tensor(image(32), 1);
+  const Tensor w = random_tensor({3, 3, 32, 32}, 2);
+  Value fed_x = placeholder(g, {.shape = PartialShape(image(32))});
+  Value fed_w = placeholder(g, {.shape = {3, 3, 32, 32}});
+  Value folded = reshape(conv(constant(g, x), constant(g, w)), {-1});
+  Value computed = reshape(conv(fed_x, fed_w), {-1});
+  Session session(g);
+  const auto values =
+      session.run({folded, computed}, {{fed_x, x}, {fed_w, w}}).value();
+  expect_near(values[0], values[1], 0, "folded");
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, Blocked, testing::Values("NHWC", "NCHW"),
                          [](const auto& p) { return std::string(p.param); });
 

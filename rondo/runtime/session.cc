@@ -8,6 +8,7 @@
 #include "rondo/graph/passes/passes.h"
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/kernel_registry.h"
+#include "rondo/kernels/layout.h"
 #include "rondo/runtime/buffer_pool.h"
 #include "rondo/runtime/step.h"
 #include "rondo/runtime/step_plan.h"
@@ -115,6 +116,8 @@ struct Session::Impl {
       KernelContext context(pool, resources, stacks, cancellation, inputs,
                             outputs);
       RONDO_RETURN_IF_ERROR(kernel->run(context));
+      for (Tensor& output : outputs)
+        output = in_layout(pool, output, Layout::kRowMajor);
       return outputs;
     };
     simplify(part);
