@@ -1,12 +1,18 @@
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 
 import pytest
 
 SSHD = "/usr/sbin/sshd"
+
+# What a shell starts in the background ignores Ctrl-C, and what nohup starts the
+# loss of its terminal; so would the jobs that tests start and end by signals.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

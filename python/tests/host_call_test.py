@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from graph_ops import compared
 
 import rondo as rd
 from rondo import _core
@@ -247,6 +248,7 @@ def test_custom_gradient(session):
     assert dy is None
     got = session.run([z, dx], {x: [1, 2]})
     assert got[0].tolist() == [3, 8] and got[1].tolist() == [20, 20]
+    compared(x.graph, "CustomGradient")
 
 
 def test_a_gradient_for_a_python_function(session):

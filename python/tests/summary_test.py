@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import PIL.Image
 import pytest
+from graph_ops import compared
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import rondo as rd
@@ -43,6 +44,7 @@ def test_scalars(tmp_path):
     got = events.Scalars("train/loss")
     assert [(e.step, e.value) for e in got] == [(0, 0.5), (1, 0.25)]
     assert got[0].wall_time > 1e9
+    compared(x.graph, "ScalarSummary")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int32", "uint8", "bool"])
@@ -80,6 +82,7 @@ def test_histograms(tmp_path):
     for limit in (-1.0, 0.0, 0.5):
         at = np.searchsorted(limits, limit)
         assert below[at] == (values < limits[at]).sum()
+    compared(summary.graph, "HistogramSummary")
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [-1e300, 1e300], [1e-300], [3] * 5])
@@ -102,6 +105,7 @@ def test_images(tmp_path):
     assert (event.height, event.width) == (3, 4)
     image = PIL.Image.open(io.BytesIO(event.encoded_image_string))
     assert image.mode == "RGB" and np.array_equal(np.asarray(image), pixels[1])
+    compared(rd.get_default_graph(), "ImageSummary")
 
 
 def decoded(folder, images):
@@ -145,6 +149,7 @@ def test_texts(tmp_path):
     assert strings("note") == ([], ["größer *als*".encode()])
     assert strings("table") == ([2, 2], [b"a", b"b", b"c", b"d"])
     assert strings("fed") == ([], [b"bytes"])
+    compared(x.graph, "TextSummary", "MergeSummary")
     with pytest.raises(rd.InvalidArgumentError, match="rows differ"):
         rd.summary.text("bad", [["a"], ["b", "c"]])
     with pytest.raises(rd.InvalidArgumentError, match="there is no text"):
