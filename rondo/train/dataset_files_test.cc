@@ -141,7 +141,8 @@ TEST_F(Files, Gzip) {
   const FixedLengthOptions options = {.record_bytes = 3,
                                       .compression = Compression::kGzip};
   std::string contents;
-  for (int i = 0; i < 300'000; ++i) contents += static_cast<char>(i * i % 251);
+  for (uint64_t i = 0; i < 300'000; ++i)
+    contents += static_cast<char>(i * i % 251);
   const auto whole =
       read(Dataset::fixed_length_record(gzip("a", contents), options));
   EXPECT_EQ(whole, read(Dataset::fixed_length_record(file("b", contents),
