@@ -13,6 +13,7 @@
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/optimizers.h"
+#include "rondo/kernels/cpu/parallel.h"
 #include "rondo/runtime/session.h"
 
 namespace rondo {
@@ -78,6 +79,24 @@ TEST(Determinism, ThreadsBetweenNodesDoNotMatter) {
   for (const int threads : {2, 4})
     expect_same_bits(
         alone, train({.inter_op_threads = threads, .intra_op_threads = 2}));
+}
+
+TEST(Determinism, WhatIsFoldedHasTheBitsOfAStep) {
+  Graph g;
+  g.set_seed(3);
+  const int before = intra_op_threads();
+  // Not what the session has.
+  set_intra_op_threads(1);
+  Session session(g, {.intra_op_threads = 2});
+  const Tensor x = session.run(random_normal(g, {3000, 64})).value();
+  const Value fed = placeholder(g, {.shape = {3000, 64}});
+  const auto sums = session
+                        .run({make("BiasAddGrad", {constant(g, x)}),
+                              make("BiasAddGrad", {fed})},
+                             {{fed, x}})
+                        .value();
+  set_intra_op_threads(before);
+  EXPECT_EQ(std::memcmp(sums[0].data(), sums[1].data(), sums[0].bytes()), 0);
 }
 
 }  // namespace

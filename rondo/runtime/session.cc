@@ -50,6 +50,20 @@ bool fits(const PartialShape& known, const Shape& shape) {
   return true;
 }
 
+// While it lives, loops that this thread starts use so many threads.
+class IntraOpThreads {
+ public:
+  explicit IntraOpThreads(int threads) : before_(intra_op_threads()) {
+    set_intra_op_threads(threads);
+  }
+  ~IntraOpThreads() { set_intra_op_threads(before_); }
+  IntraOpThreads(const IntraOpThreads&) = delete;
+  IntraOpThreads& operator=(const IntraOpThreads&) = delete;
+
+ private:
+  const int before_;
+};
+
 Status check_feed(const Feed& feed) {
   const Value& value = feed.value;
   if (feed.tensor.dtype() != value.dtype())
@@ -203,6 +217,8 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
       RONDO_RETURN_IF_ERROR(check_feed(feed));
     }
   }
+  // What is folded while compiling has the bits that it would have in a step.
+  const IntraOpThreads threads(impl_->intra_op);
   RONDO_ASSIGN_OR_RETURN(auto compiled,
                          impl_->compiled(fetches, feeds, targets));
   std::unique_ptr<Step> step;
@@ -223,8 +239,6 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
   if (options.cancellation)
     link = options.cancellation->on_cancel(
         [&] { cancellation.cancel(options.cancellation->reason()); });
-  const int threads_before = intra_op_threads();
-  set_intra_op_threads(impl_->intra_op);
   for (const Feed& feed : feeds) step->feeds().push_back(feed.tensor);
   step->begin({.cancellation = &cancellation,
                .deadline = options.timeout == Duration::max()
@@ -233,7 +247,6 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
                .timeline = options.timeline,
                .several_threads = impl_->inter_op > 1});
   impl_->workers.run([&] { step->work(); });
-  set_intra_op_threads(threads_before);
   if (options.cancellation) options.cancellation->forget(link);
   auto result = step->finish();
   if (result.ok())
