@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from graph_ops import run_op
+from ml_dtypes import bfloat16
 
-bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
 # Results are rounded once; what is computed in several steps may be off by a
 # unit in the last place.
 ULP = 2.0**-7

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import rondo as rd
 
@@ -369,11 +370,11 @@ def test_meta_graphs(path, graph):
 
 
 def checkpoint_program(*args):
-    program = BUILD / "tests" / "checkpoint"
-    if not program.exists():
-        pytest.skip(f"{program} is not built")
     return subprocess.run(
-        [program, *map(str, args)], capture_output=True, text=True, timeout=60
+        [BUILD / "tests" / "checkpoint", *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
 
@@ -413,8 +414,6 @@ def array_of(dtype):
 
 
 def test_safetensors_reads_ours(path):
-    safetensors = pytest.importorskip("safetensors")
-    numpy = pytest.importorskip("safetensors.numpy")
     arrays = {f"of/{name}": array_of(name) for name in DTYPES}
     for name, array in arrays.items():
         rd.Variable(array, name=name)
@@ -422,7 +421,7 @@ def test_safetensors_reads_ours(path):
     with rd.Session() as session:
         session.run(rd.global_variables_initializer())
         rd.train.Saver().save(session, path)
-    got = numpy.load_file(path + ".safetensors")
+    got = safetensors.numpy.load_file(path + ".safetensors")
     assert got.keys() == {*arrays, scalar.op.name}
     for name, array in arrays.items():
         assert got[name].shape == array.shape
@@ -435,11 +434,10 @@ def test_safetensors_reads_ours(path):
 
 
 def test_we_read_those_of_safetensors(path):
-    numpy = pytest.importorskip("safetensors.numpy")
     arrays = {n: array_of(n) for n in DTYPES if n != "bfloat16"}
     arrays["empty"] = np.zeros((0, 2), np.float32)
     foreign = {**arrays, "unsigned": np.ones(3, np.uint32)}
-    numpy.save_file(foreign, path + ".safetensors", metadata={"a": "b"})
+    safetensors.numpy.save_file(foreign, path + ".safetensors", metadata={"a": "b"})
     shapes = dict(rd.train.list_variables(path))
     assert shapes == {n: list(a.shape) for n, a in foreign.items()}
     variables = {n: rd.Variable(np.zeros_like(a)) for n, a in arrays.items()}
