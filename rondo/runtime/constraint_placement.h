@@ -1,0 +1,43 @@
+// ConstraintPlacement: devices for the nodes of a step by what they ask for and
+// what they share, without a thought to time.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rondo/graph/device_name.h"
+#include "rondo/graph/subgraph.h"
+
+namespace rondo {
+
+struct PlacementOptions {
+  std::vector<std::string> devices;  // full names
+  // Whether a node that asks for a device that is not there goes elsewhere.
+  bool soft = false;
+};
+
+// A node goes to a device that it asks for. One that leaves a choice goes where
+// what it shares with others is (a variable, a queue), or else to where its
+// first input is, or else to the first device. All nodes of a loop, and all
+// that use the same variable or queue, go to one device, which the variable, or
+// the first of them, asks for; in later steps too. One thread at a time.
+class RONDO_API ConstraintPlacement {
+ public:
+  explicit ConstraintPlacement(PlacementOptions options);
+
+  // Sets the device of every node of the step, in full. An error says which
+  // node asks for what, and which devices there are.
+  Status place(Subgraph& step);
+
+ private:
+  const PlacementOptions options_;
+  std::vector<DeviceName> devices_;
+  std::map<std::string, size_t> home_;  // of what steps share, by name
+};
+
+// Whether each node of the step may run on `device`, which is the only one.
+RONDO_API Status check_one_device(const Subgraph& step,
+                                  const std::string& device, bool soft);
+
+}  // namespace rondo
