@@ -84,7 +84,22 @@ ConstraintPlacement::ConstraintPlacement(PlacementOptions options)
     devices_.push_back(DeviceName::parse(name).value());
 }
 
-Status ConstraintPlacement::place(Subgraph& step) {
+// A step that changes a variable need not have the node that says where it is.
+void ConstraintPlacement::find_variables(const Graph& graph) {
+  for (; seen_ < graph.nodes().size(); ++seen_) {
+    const Node& node = *graph.nodes()[seen_];
+    if (node.op().name != "Variable" || node.device().empty()) continue;
+    const auto wanted = DeviceName::parse(node.device());
+    for (size_t i = 0; wanted.ok() && i < devices_.size(); ++i) {
+      if (!wanted->matches(devices_[i])) continue;
+      home_.emplace(shared_by(node)[0], i);
+      break;
+    }
+  }
+}
+
+Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
+  find_variables(graph);
   Groups groups(step);
   const size_t count = step.graph->nodes().size();
   std::vector<std::vector<bool>> allowed(count);  // by group

@@ -26,13 +26,16 @@ class RONDO_API ConstraintPlacement {
  public:
   explicit ConstraintPlacement(PlacementOptions options);
 
-  // Sets the device of every node of the step, in full. An error says which
-  // node asks for what, and which devices there are.
-  Status place(Subgraph& step);
+  // Sets the device of every node of the step, which is part of `graph`, in
+  // full. An error says which node asks for what, and which devices there are.
+  Status place(const Graph& graph, Subgraph& step);
 
  private:
+  void find_variables(const Graph& graph);
+
   const PlacementOptions options_;
   std::vector<DeviceName> devices_;
+  size_t seen_ = 0;  // nodes of the graph that find_variables() has looked at
   std::map<std::string, size_t> home_;  // of what steps share, by name
 };
 

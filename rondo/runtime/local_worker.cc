@@ -12,6 +12,10 @@
 namespace rondo {
 namespace {
 
+// Waking a thread and waiting for it to leave takes some ten microseconds: a
+// step that was over in a few times that is left to its caller.
+constexpr Duration kShortStep = std::chrono::microseconds(60);
+
 // Of steps that were cancelled, the latest are remembered, for calls that come
 // after their cancellation.
 constexpr size_t kMostCancelled = 1024;
@@ -26,6 +30,7 @@ struct LocalWorker::Registered {
   std::vector<DevicePart> parts;
   size_t feeds = 0;
   int intra_op = 1;
+  std::atomic<bool> is_short = false;  // as the last step was
   std::mutex mutex;
   std::vector<std::unique_ptr<StepRun>> idle;  // guarded by mutex
 };
@@ -214,7 +219,7 @@ Result<std::vector<Tensor>> LocalWorker::run_parts(Registered& graph,
   return fetched;
 }
 
-void LocalWorker::work_on(const Registered& graph, StepRun& run,
+void LocalWorker::work_on(Registered& graph, StepRun& run,
                           Deadline deadline) {
   const size_t parts = run.steps.size();
   std::atomic<size_t> joined = 0;
@@ -235,11 +240,12 @@ void LocalWorker::work_on(const Registered& graph, StepRun& run,
     }
     run.wake.notify();
   };
-  if (parts == 1 && inter_op_ == 1) {
+  const auto start = Clock::now();
+  if (graph.is_short || (parts == 1 && inter_op_ == 1))
     work();
-    return;
-  }
-  pool_.run(work);
+  else
+    pool_.run(work);
+  graph.is_short = Clock::now() - start < kShortStep;
 }
 
 }  // namespace rondo

@@ -33,8 +33,10 @@ class RONDO_API LocalWorker final : public Worker {
     // divided by the devices of the step.
     int inter_op_threads = 0;
     int intra_op_threads = 0;
-    // Where the parts of a step meet those of other workers; it is let go when
-    // the worker's parts have ended. None: there are no others.
+    // Where the parts of a step meet those of other workers. It is let go when
+    // this worker's parts have ended, and has to keep what they sent until the
+    // others have it, which may be before those begin. None: there are no
+    // others.
     std::function<std::shared_ptr<Rendezvous>(int64_t step)> rendezvous;
   };
   explicit LocalWorker(Options options);
@@ -61,7 +63,7 @@ class RONDO_API LocalWorker final : public Worker {
   std::shared_ptr<Registered> find(int64_t graph);
   Result<std::vector<Tensor>> run_parts(Registered& graph, StepRun& run,
                                         StepCall& call);
-  void work_on(const Registered& graph, StepRun& run, Deadline deadline);
+  void work_on(Registered& graph, StepRun& run, Deadline deadline);
 
   const Options options_;
   const int inter_op_;

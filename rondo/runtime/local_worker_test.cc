@@ -76,8 +76,9 @@ class TwoWorkersTest : public testing::Test {
 
   std::shared_ptr<Rendezvous> meeting(int64_t step) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<Rendezvous> there = meetings_[step].lock();
-    if (!there) meetings_[step] = there = std::make_shared<LocalRendezvous>();
+    auto& there = meetings_[step];
+    // Kept for good: a worker may be done before the other has begun.
+    if (!there) there = std::make_shared<LocalRendezvous>();
     return there;
   }
 
@@ -87,13 +88,13 @@ class TwoWorkersTest : public testing::Test {
     return std::make_unique<Master>(
         graph,
         MasterOptions{.workers = {workers_[0], workers_[1]},
-                      .place = [placement](Subgraph& step) {
-                        return placement->place(step);
+                      .place = [placement](const Graph& whole, Subgraph& step) {
+                        return placement->place(whole, step);
                       }});
   }
 
   std::mutex mutex_;
-  std::map<int64_t, std::weak_ptr<Rendezvous>> meetings_;  // guarded by mutex_
+  std::map<int64_t, std::shared_ptr<Rendezvous>> meetings_;  // guarded by mutex_
   std::vector<std::string> names_;
   std::vector<std::shared_ptr<LocalWorker>> workers_;
 };

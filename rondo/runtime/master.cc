@@ -62,11 +62,12 @@ Result<std::shared_ptr<Master::Plan>> Master::make_plan(
   try {
     std::vector<Value> fed;
     for (const Feed& feed : feeds) fed.push_back(feed.value);
-    Subgraph step = [&] {
+    Subgraph step;
+    {
       const auto still = graph_.still();
-      return extract(graph_, fed, fetches, targets);
-    }();
-    RONDO_RETURN_IF_ERROR(options_.place(step));
+      step = extract(graph_, fed, fetches, targets);
+      RONDO_RETURN_IF_ERROR(options_.place(graph_, step));
+    }
     if (options_.log_placement) print_placement(step);
     // Across devices; what is within one is ordered when it is compiled.
     order_changes(step, {.users = false});

@@ -21,9 +21,10 @@ struct MasterOptions {
   // All that may run something. Of those that take part in a step, the last
   // runs on the caller's thread, so one of this process belongs last.
   std::vector<std::shared_ptr<Worker>> workers;
-  // Sets the device of every node of a step to the full name of one of the
-  // workers' devices. Called by one thread at a time.
-  std::function<Status(Subgraph& step)> place;
+  // Sets the device of every node of a step, a copy of part of `graph`, to the
+  // full name of one of the workers' devices. Called by one thread at a time,
+  // while the graph is still.
+  std::function<Status(const Graph& graph, Subgraph& step)> place;
   PartitionOptions partition;
   // How long nodes run and tensors travel, to have them received in time and
   // not before. Without a transfer_time nothing is held back.

@@ -169,7 +169,10 @@ class SeveralDevices final : public Session::Impl {
                                  .intra_op_threads = o.intra_op_threads})),
         placement_({.devices = devices, .soft = o.allow_soft_placement}),
         master_(g, {.workers = {worker_},
-                    .place = [this](Subgraph& s) { return placement_.place(s); },
+                    .place =
+                        [this](const Graph& whole, Subgraph& step) {
+                          return placement_.place(whole, step);
+                        },
                     .partition = {.bf16 = o.bf16_transfers},
                     .log_placement = o.log_device_placement}) {}
 
