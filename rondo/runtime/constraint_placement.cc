@@ -133,19 +133,32 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
   auto may = [&](size_t group, size_t device) {
     return allowed[group].empty() || allowed[group][device];
   };
-  for (Node* node : groups.order()) {
-    const size_t group = groups.of(*node);
-    if (!chosen[group]) {
-      for (const Value& input : node->inputs()) {
-        const auto& its = chosen[groups.of(*input.node)];
-        if (its && may(group, *its)) chosen[group] = its;
-        break;
-      }
-      for (size_t i = 0; i < devices_.size() && !chosen[group]; ++i)
-        if (may(group, i)) chosen[group] = i;
+  // What takes nothing and asks for nothing, such as a constant, goes to whoever
+  // takes it first.
+  auto is_free = [&](const Node& node) {
+    return node.inputs().empty() && shared_by(node).empty() &&
+           allowed[groups.of(node)].empty();
+  };
+  for (const Node* node : groups.order()) {
+    auto& its = chosen[groups.of(*node)];
+    if (its || is_free(*node)) continue;
+    for (const Value& input : node->inputs()) {
+      const auto& there = chosen[groups.of(*input.node)];
+      if (!there || !may(groups.of(*node), *there)) continue;
+      its = there;
+      break;
     }
-    for (const std::string& name : shared_by(*node))
-      home_.emplace(name, *chosen[group]);
+    for (size_t i = 0; i < devices_.size() && !its; ++i)
+      if (may(groups.of(*node), i)) its = i;
+  }
+  for (const Node* node : groups.order())
+    for (const Value& input : node->inputs())
+      if (auto& its = chosen[groups.of(*input.node)]; !its)
+        its = chosen[groups.of(*node)];
+  for (const Node* node : groups.order()) {
+    auto& its = chosen[groups.of(*node)];
+    if (!its) its = 0;
+    for (const std::string& name : shared_by(*node)) home_.emplace(name, *its);
   }
   for (Node* node : groups.order())
     node->set_device(options_.devices[*chosen[groups.of(*node)]]);

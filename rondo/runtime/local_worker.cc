@@ -46,12 +46,14 @@ struct LocalWorker::StepRun {
 // A step, known to cancel() while it runs.
 class LocalWorker::Running {
  public:
-  Running(LocalWorker& worker, int64_t step, Cancellation& run)
+  Running(LocalWorker& worker, int64_t step,
+          const std::shared_ptr<Cancellation>& run)
       : worker_(worker), step_(step) {
     const std::lock_guard lock(worker.mutex_);
-    worker.running_[step] = &run;
+    worker.running_[step] = run;
+    // Nobody has asked to be told yet.
     for (const auto& [cancelled, why] : worker.cancelled_)
-      if (cancelled == step) run.cancel(why);
+      if (cancelled == step) run->cancel(why);
   }
   ~Running() {
     const std::lock_guard lock(worker_.mutex_);
@@ -126,16 +128,17 @@ std::shared_ptr<LocalWorker::Registered> LocalWorker::find(int64_t graph) {
 }
 
 void LocalWorker::cancel(int64_t step, const Status& why) {
-  // Cancelling calls functions of the run, which is there as long as the mutex
-  // is held, and which do not come back here.
-  const std::lock_guard lock(mutex_);
-  const auto at = running_.find(step);
-  if (at != running_.end()) {
-    at->second->cancel(why);
-    return;
+  std::shared_ptr<Cancellation> run;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = running_.find(step); at != running_.end()) {
+      run = at->second;
+    } else {
+      cancelled_.emplace_back(step, why);
+      if (cancelled_.size() > kMostCancelled) cancelled_.pop_front();
+    }
   }
-  cancelled_.emplace_back(step, why);
-  if (cancelled_.size() > kMostCancelled) cancelled_.pop_front();
+  if (run) run->cancel(why);
 }
 
 void LocalWorker::run(StepCall call, Done done) {
@@ -181,8 +184,10 @@ Result<std::vector<Tensor>> LocalWorker::run_parts(Registered& graph,
   std::shared_ptr<Rendezvous> others;
   if (options_.rendezvous) others = options_.rendezvous(call.step);
   Rendezvous& rendezvous = others ? *others : run.local;
-  Cancellation cancellation;
-  const Running running(*this, call.step, cancellation);
+  // Shared with cancel(), which may still be in it when the step is over.
+  const auto owned = std::make_shared<Cancellation>();
+  Cancellation& cancellation = *owned;
+  const Running running(*this, call.step, owned);
   const int link = cancellation.on_cancel(
       [&] { rendezvous.abort(cancellation.reason()); });
   size_t feed = 0;

@@ -73,7 +73,7 @@ class RONDO_API LocalWorker final : public Worker {
   // Guarded by mutex_.
   int64_t next_graph_ = 1;
   std::map<int64_t, std::shared_ptr<Registered>> graphs_;
-  std::map<int64_t, Cancellation*> running_;  // by step
+  std::map<int64_t, std::shared_ptr<Cancellation>> running_;  // by step
   std::deque<std::pair<int64_t, Status>> cancelled_;  // steps, latest last
   // Last, so that they end first.
   WorkerPool pool_;
