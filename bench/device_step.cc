@@ -27,9 +27,9 @@ double microseconds_a_step(int devices) {
   }
   {
     const DeviceScope device(g, "/cpu:0");
-    y = make("MatMul", {make("Reshape", {y, constant(g, Tensor::full<int64_t>(
-                                                            {2}, 1))}),
-                        constant(g, Tensor::full<float>({1, 1}, 2))});
+    y = make("MatMul",
+             {make("Reshape", {y, constant(g, Tensor::full<int64_t>({2}, 1))}),
+              constant(g, Tensor::full<float>({1, 1}, 2))});
   }
   Session session(g, {.intra_op_threads = 1, .devices = {{"cpu", devices}}});
   const std::vector<Feed> feeds{{x, Tensor::zeros({1})}};

@@ -72,12 +72,12 @@ void bind_session(nb::module_& m) {
           [](PySession* self, const PyGraph& graph, int inter_op_threads,
              int intra_op_threads, std::map<std::string, int> devices,
              bool allow_soft_placement, bool log_device_placement) {
-            new (self)
-                PySession(graph, {.inter_op_threads = inter_op_threads,
-                                  .intra_op_threads = intra_op_threads,
-                                  .devices = std::move(devices),
-                                  .allow_soft_placement = allow_soft_placement,
-                                  .log_device_placement = log_device_placement});
+            new (self) PySession(
+                graph, {.inter_op_threads = inter_op_threads,
+                        .intra_op_threads = intra_op_threads,
+                        .devices = std::move(devices),
+                        .allow_soft_placement = allow_soft_placement,
+                        .log_device_placement = log_device_placement});
           },
           nb::arg("graph"), nb::kw_only(), nb::arg("inter_op_threads") = 0,
           nb::arg("intra_op_threads") = 0, nb::arg("devices") = nb::dict(),

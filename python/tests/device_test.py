@@ -73,9 +73,7 @@ def test_branches_on_two_devices():
 
         return branch
 
-    y = rd.cond(
-        x > 0, on("/cpu:1", lambda: x * 10.0), on("/cpu:0", lambda: x - 1.0)
-    )
+    y = rd.cond(x > 0, on("/cpu:1", lambda: x * 10.0), on("/cpu:0", lambda: x - 1.0))
     with rd.Session(config=TWO) as s:
         for _ in range(5):
             assert s.run(y, {x: 2.0}) == 20.0

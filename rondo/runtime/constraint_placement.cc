@@ -116,8 +116,7 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
       any = any || suits;
       both[i] = suits && (before.empty() || before[i]);
     }
-    if (!any && !options_.soft)
-      return no_such_device(node, options_.devices);
+    if (!any && !options_.soft) return no_such_device(node, options_.devices);
     // Who asked first has it: what changes a variable goes to the variable.
     if (std::ranges::find(both, true) != both.end()) before = std::move(both);
     return {};
@@ -133,8 +132,8 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
   auto may = [&](size_t group, size_t device) {
     return allowed[group].empty() || allowed[group][device];
   };
-  // What takes nothing and asks for nothing, such as a constant, goes to whoever
-  // takes it first.
+  // What takes nothing and asks for nothing, such as a constant, goes to
+  // whoever takes it first.
   auto is_free = [&](const Node& node) {
     return node.inputs().empty() && shared_by(node).empty() &&
            allowed[groups.of(node)].empty();

@@ -31,9 +31,8 @@ class ConstraintPlacementTest : public testing::Test {
   }
 
   Graph g_;
-  ConstraintPlacement placement_{
-      {.devices = {"/job:localhost/task:0/cpu:0",
-                   "/job:localhost/task:0/cpu:1"}}};
+  ConstraintPlacement placement_{{.devices = {"/job:localhost/task:0/cpu:0",
+                                              "/job:localhost/task:0/cpu:1"}}};
 };
 
 TEST_F(ConstraintPlacementTest, WhatAsksForNothing) {
@@ -72,13 +71,13 @@ TEST_F(ConstraintPlacementTest, VariablesStayWhereTheyAre) {
 }
 
 TEST_F(ConstraintPlacementTest, LoopsStayTogether) {
-  const Value y = while_loop(
-      [&](const Values& v) { return less(v[0], number("limit")); },
-      [&](const Values& v) {
-        const DeviceScope device(g_, "/cpu:1");
-        return Values{make("Neg", {v[0]}, {}, "body")};
-      },
-      {number("start")})[0];
+  const Value y =
+      while_loop([&](const Values& v) { return less(v[0], number("limit")); },
+                 [&](const Values& v) {
+                   const DeviceScope device(g_, "/cpu:1");
+                   return Values{make("Neg", {v[0]}, {}, "body")};
+                 },
+                 {number("start")})[0];
   EXPECT_EQ(place({y}, "while/body"), "cpu:1");
   EXPECT_EQ(place({y}, "while/Merge"), "cpu:1");
   EXPECT_EQ(place({y}, "while/Exit"), "cpu:1");
@@ -95,7 +94,8 @@ TEST_F(ConstraintPlacementTest, NamesWhatThereIs) {
   const Status status = placement_.place(g_, step);
   EXPECT_THAT(status.message(), HasSubstr("\"a\""));
   EXPECT_THAT(status.message(), HasSubstr("/gpu:0"));
-  EXPECT_THAT(status.message(), HasSubstr("cpu:0, /job:localhost/task:0/cpu:1"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("cpu:0, /job:localhost/task:0/cpu:1"));
   ConstraintPlacement soft(
       {.devices = {"/job:localhost/task:0/cpu:0"}, .soft = true});
   EXPECT_TRUE(soft.place(g_, step).ok());

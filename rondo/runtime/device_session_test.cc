@@ -120,10 +120,9 @@ TEST_F(DeviceSessionTest, BranchesOnDifferentDevices) {
   Session session(g_, kTwo);
   for (int i = 0; i < 10; ++i) {
     auto run = [&](bool taken) {
-      return number(session
-                        .run(z, {{x, scalar(3)},
-                                 {yes, Tensor::full(Shape{}, taken)}})
-                        .value());
+      return number(
+          session.run(z, {{x, scalar(3)}, {yes, Tensor::full(Shape{}, taken)}})
+              .value());
     };
     EXPECT_EQ(run(true), 10);
     EXPECT_EQ(run(false), 7);
@@ -211,8 +210,7 @@ TEST_F(DeviceSessionTest, AQueueOnAnotherDevice) {
     for (int i = 0; i < 20; ++i)
       EXPECT_EQ(number(session.run(y).value()), 2 * i + 1);
   });
-  for (int i = 0; i < 20; ++i)
-    session.run(*put, {{x, scalar(i)}}).value();
+  for (int i = 0; i < 20; ++i) session.run(*put, {{x, scalar(i)}}).value();
   taker.join();
 }
 
@@ -241,8 +239,7 @@ TEST_F(DeviceSessionTest, AnErrorNamesDeviceAndNode) {
   Value y;
   {
     const DeviceScope device(g_, "/cpu:1");
-    const Value table = constant(g_, 1, DType::kF32) +
-                        fill(g_, {4}, 0);
+    const Value table = constant(g_, 1, DType::kF32) + fill(g_, {4}, 0);
     y = make("Gather", {table, index}, {}, "look_up");
   }
   Value z;
@@ -288,9 +285,8 @@ TEST_F(WaitingTest, Cancellation) {
   Session session(g_, kTwo);
   for (int i = 0; i < 10; ++i) {
     Cancellation cancellation;
-    std::thread other([&] {
-      cancellation.cancel(error(Code::kCancelled, "enough"));
-    });
+    std::thread other(
+        [&] { cancellation.cancel(error(Code::kCancelled, "enough")); });
     const auto result =
         session.run({y_}, {}, {}, {.cancellation = &cancellation});
     other.join();
@@ -405,8 +401,7 @@ Towers towers(Graph& g, Model& model, const Shape& shape) {
   for (int i = 0; i < 2; ++i) {
     const DeviceScope device(g, fmt::format("/cpu:{}", i));
     t.x[i] = placeholder(g, {.shape = PartialShape(shape)});
-    t.labels[i] =
-        placeholder(g, {.dtype = DType::kI64, .shape = {shape[0]}});
+    t.labels[i] = placeholder(g, {.dtype = DType::kI64, .shape = {shape[0]}});
     t.logits[i] = model(t.x[i]);
     losses[i] = models::loss(t.labels[i], t.logits[i]);
   }

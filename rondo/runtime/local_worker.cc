@@ -94,8 +94,9 @@ Result<int64_t> LocalWorker::add(std::vector<Part> parts) {
   graph->intra_op =
       options_.intra_op_threads > 0
           ? options_.intra_op_threads
-          : std::max<int>(1, share_of_cores() /
-                                 std::max<int>(1, static_cast<int>(parts.size())));
+          : std::max<int>(1,
+                          share_of_cores() /
+                              std::max<int>(1, static_cast<int>(parts.size())));
   // What is folded while compiling has the bits that it would have in a step.
   const IntraOpThreads threads(graph->intra_op);
   for (Part& part : parts) {
@@ -188,8 +189,8 @@ Result<std::vector<Tensor>> LocalWorker::run_parts(Registered& graph,
   const auto owned = std::make_shared<Cancellation>();
   Cancellation& cancellation = *owned;
   const Running running(*this, call.step, owned);
-  const int link = cancellation.on_cancel(
-      [&] { rendezvous.abort(cancellation.reason()); });
+  const int link =
+      cancellation.on_cancel([&] { rendezvous.abort(cancellation.reason()); });
   size_t feed = 0;
   for (size_t i = 0; i < run.steps.size(); ++i) {
     Step& step = *run.steps[i];
@@ -224,8 +225,7 @@ Result<std::vector<Tensor>> LocalWorker::run_parts(Registered& graph,
   return fetched;
 }
 
-void LocalWorker::work_on(Registered& graph, StepRun& run,
-                          Deadline deadline) {
+void LocalWorker::work_on(Registered& graph, StepRun& run, Deadline deadline) {
   const size_t parts = run.steps.size();
   std::atomic<size_t> joined = 0;
   const auto work = [&] {
@@ -241,7 +241,8 @@ void LocalWorker::work_on(Registered& graph, StepRun& run,
       // Bounded: deadlines are looked at by those who are awake.
       const auto nap =
           std::min<Duration>(deadline.left(), std::chrono::milliseconds(20));
-      run.wake.sleep(now, std::max<Duration>(nap, std::chrono::milliseconds(1)));
+      run.wake.sleep(now,
+                     std::max<Duration>(nap, std::chrono::milliseconds(1)));
     }
     run.wake.notify();
   };

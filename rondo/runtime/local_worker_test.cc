@@ -94,7 +94,8 @@ class TwoWorkersTest : public testing::Test {
   }
 
   std::mutex mutex_;
-  std::map<int64_t, std::shared_ptr<Rendezvous>> meetings_;  // guarded by mutex_
+  std::map<int64_t, std::shared_ptr<Rendezvous>>
+      meetings_;  // guarded by mutex_
   std::vector<std::string> names_;
   std::vector<std::shared_ptr<LocalWorker>> workers_;
 };
@@ -162,10 +163,10 @@ TEST_F(TwoWorkersTest, VariablesOutliveSessionsAndAreShared) {
 
 TEST_F(TwoWorkersTest, ContainersKeepThingsApart) {
   Graph g;
-  const Value a = variable(g, constant(g, 1, DType::kF32),
-                           {.name = "v", .container = "a"});
-  const Value b = variable(g, constant(g, 2, DType::kF32),
-                           {.name = "w", .container = "b"});
+  const Value a =
+      variable(g, constant(g, 1, DType::kF32), {.name = "v", .container = "a"});
+  const Value b =
+      variable(g, constant(g, 2, DType::kF32), {.name = "w", .container = "b"});
   const Value more = assign_add(a, constant(g, 10, DType::kF32));
   auto m = master(g);
   m->run({}, {}, {&initializer(g)}).value();
@@ -229,10 +230,10 @@ TEST_F(OneWorkerTest, StartsWithoutWaiting) {
 
 TEST_F(OneWorkerTest, SaysWhatItDoesNotHave) {
   const int64_t graph = add_waiting();
-  EXPECT_THAT(
-      worker_.run_here({.graph = graph, .feeds = {scalar(1)}}).status()
-          .message(),
-      HasSubstr("1 tensors are fed, expected 0"));
+  EXPECT_THAT(worker_.run_here({.graph = graph, .feeds = {scalar(1)}})
+                  .status()
+                  .message(),
+              HasSubstr("1 tensors are fed, expected 0"));
   worker_.remove(graph);
   EXPECT_THAT(worker_.run_here({.graph = graph}).status().message(),
               HasSubstr("there is no graph"));

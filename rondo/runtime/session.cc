@@ -62,7 +62,8 @@ std::vector<std::string> device_names(const SessionOptions& options) {
 // How a session runs what has been checked.
 class Session::Impl {
  public:
-  Impl(Graph& g, std::vector<std::string> d) : graph(g), devices(std::move(d)) {}
+  Impl(Graph& g, std::vector<std::string> d)
+      : graph(g), devices(std::move(d)) {}
   virtual ~Impl() = default;
   virtual Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
                                           const std::vector<Feed>& feeds,
@@ -200,7 +201,8 @@ Session::Session(Graph& graph, SessionOptions options) {
   if (devices.size() == 1)
     impl_ = std::make_unique<OneDevice>(graph, options, std::move(devices));
   else
-    impl_ = std::make_unique<SeveralDevices>(graph, options, std::move(devices));
+    impl_ =
+        std::make_unique<SeveralDevices>(graph, options, std::move(devices));
 }
 
 Session::~Session() = default;

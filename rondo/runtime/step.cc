@@ -22,8 +22,7 @@ Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
 
 void Step::begin(const Options& options) {
   options_ = options;
-  of_run_ =
-      options.run_resources ? options.run_resources : &own_run_resources_;
+  of_run_ = options.run_resources ? options.run_resources : &own_run_resources_;
   locks_ = options.several_threads || plan_.has_async;
   ready_.clear();
   next_ready_ = 0;
@@ -173,8 +172,9 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   if (locks_) lock.unlock();
   const auto wanted = static_cast<size_t>(it.outputs);
   if (outputs.size() < wanted) outputs.resize(wanted);
-  KernelContext context(allocator_, resources_, *of_run_, *options_.cancellation,
-                        inputs_of(ready), {outputs.data(), wanted});
+  KernelContext context(allocator_, resources_, *of_run_,
+                        *options_.cancellation, inputs_of(ready),
+                        {outputs.data(), wanted});
   const auto start =
       options_.timeline ? Clock::now() : Clock::time_point::min();
   Status status;
@@ -238,10 +238,9 @@ void Step::send_parcel(const Ready& ready, Lock& lock) {
     Rendezvous::Parcel parcel{.dead = ready.dead};
     if (!ready.dead)
       parcel = it.crossing->pack(std::move(inputs_of(ready)[0]), allocator_);
-    status = options_.rendezvous
-                 ? options_.rendezvous->send(it.crossing->key(),
-                                             std::move(parcel))
-                 : no_others();
+    status = options_.rendezvous ? options_.rendezvous->send(it.crossing->key(),
+                                                             std::move(parcel))
+                                 : no_others();
   } catch (const Error& e) {
     status = Status(e.code(), e.what());
   }
@@ -390,11 +389,11 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
       continue;
     }
-    Tensor& source =
-        it.kind == ItemKind::kKernel || it.kind == ItemKind::kRecv
-            ? outputs[static_cast<size_t>(edge.output)]
-        : it.kind == ItemKind::kMerge && edge.output == 1 ? which
-                                                          : forwarded;
+    Tensor& source = it.kind == ItemKind::kKernel || it.kind == ItemKind::kRecv
+                         ? outputs[static_cast<size_t>(edge.output)]
+                     : it.kind == ItemKind::kMerge && edge.output == 1
+                         ? which
+                         : forwarded;
     // A kernel that had nothing to give.
     if (!source.has_buffer()) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), true, false);

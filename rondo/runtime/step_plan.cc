@@ -115,8 +115,8 @@ class Compiler {
     RONDO_ASSIGN_OR_RETURN(item.frame, frame_of(node));
     if (item.kind == ItemKind::kKernel) {
       RONDO_ASSIGN_OR_RETURN(
-          item.kernel, KernelRegistry::process().make(node, "cpu",
-                                                      containers_.of(node)));
+          item.kernel,
+          KernelRegistry::process().make(node, "cpu", containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
       item.takes_layouts = item.kernel->takes_layouts();

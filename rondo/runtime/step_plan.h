@@ -43,12 +43,12 @@ struct StepPlan {
     ItemKind kind = ItemKind::kKernel;
     const Node* node = nullptr;
     std::unique_ptr<Kernel> kernel;
-    AsyncKernel* async = nullptr;  // the kernel, where it is one
-    bool takes_layouts = false;    // as the kernel says
+    AsyncKernel* async = nullptr;              // the kernel, where it is one
+    bool takes_layouts = false;                // as the kernel says
     std::unique_ptr<const Crossing> crossing;  // of kSend and kRecv
-    int frame = 0;                 // where it runs
-    int local = 0;                 // its number among the frame's items
-    int first_slot = 0;            // its inputs in the frame's slots
+    int frame = 0;                             // where it runs
+    int local = 0;       // its number among the frame's items
+    int first_slot = 0;  // its inputs in the frame's slots
     int inputs = 0;
     int outputs = 0;
     int first_edge = 0;

@@ -62,7 +62,8 @@ std::string Timeline::to_json() const {
     if (at == devices.end()) {
       at = devices.insert(at, event.device);
       if (!event.device.empty())
-        add(fmt::format("{{\"name\": \"process_name\", \"ph\": \"M\", "
+        add(
+            fmt::format("{{\"name\": \"process_name\", \"ph\": \"M\", "
                         "\"pid\": {}, \"args\": {{\"name\": {}}}}}",
                         devices.size() - 1, quoted(event.device)));
     }

@@ -160,8 +160,9 @@ void register_state_ops(OpRegistry& ops) {
             {"slots", std::vector<std::string>(), false, "the other variables"},
             {"dtypes", std::vector<DType>(), true, "the element type of each"},
             {"shapes", std::vector<PartialShape>(), true, "the shape of each"},
-            {"container", std::string(), false, "where their worker keeps "
-                                                "them"}},
+            {"container", std::string(), false,
+             "where their worker keeps "
+             "them"}},
        .infer = infer_assign_all,
        .constant = true,
        .kind = OpKind::kStateful});
@@ -175,12 +176,12 @@ void register_state_ops(OpRegistry& ops) {
 Value variable(Graph& graph, Value initial, VariableOptions options) {
   if (!initial)
     throw Error(Code::kInvalidArgument, "variable: its initial value is none");
-  Node& node = graph.add(
-      {.op = "Variable",
-       .attrs = {{"dtype", initial.dtype()},
-                 {"shape", initial.shape()},
-                 {"container", std::move(options.container)}},
-       .name = std::move(options.name)});
+  Node& node =
+      graph.add({.op = "Variable",
+                 .attrs = {{"dtype", initial.dtype()},
+                           {"shape", initial.shape()},
+                           {"container", std::move(options.container)}},
+                 .name = std::move(options.name)});
   Value value = node.output();
   const Value set =
       change("Assign", value, {initial},
@@ -245,11 +246,11 @@ Node& assign_all(const std::vector<Value>& variables,
     dtypes.push_back(variable.dtype());
     shapes.push_back(variable.shape());
     if (container_of(variable) != container_of(variables[0]))
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("assign_all: \"{}\" and \"{}\" are in different "
-                              "containers",
-                              variable_name(variables[0]),
-                              variable_name(variable)));
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("assign_all: \"{}\" and \"{}\" are in different "
+                      "containers",
+                      variable_name(variables[0]), variable_name(variable)));
   }
   others.erase(others.begin());
   return variables[0].graph().add(

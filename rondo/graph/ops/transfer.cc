@@ -69,12 +69,12 @@ void register_transfer_ops(OpRegistry& ops) {
 
 Transfer Transfer::of(const Node& node) {
   const Attrs& a = node.attrs();
-  return {.tensor = a.get<std::string>("tensor_name"),
-          .from = a.get<std::string>("send_device"),
-          .to = a.get<std::string>("recv_device"),
-          .dtype = is_send(node) ? node.input(0).dtype()
-                                 : a.get<DType>("dtype"),
-          .wire = a.get<DType>("wire_dtype")};
+  return {
+      .tensor = a.get<std::string>("tensor_name"),
+      .from = a.get<std::string>("send_device"),
+      .to = a.get<std::string>("recv_device"),
+      .dtype = is_send(node) ? node.input(0).dtype() : a.get<DType>("dtype"),
+      .wire = a.get<DType>("wire_dtype")};
 }
 
 Result<Transfer> Transfer::parse(std::string_view key) {

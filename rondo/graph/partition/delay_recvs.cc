@@ -152,7 +152,8 @@ class Schedule {
     const std::vector<int> behind = users_behind(recv);
     // Before its tensor is sent, there is nothing to wait longer for.
     double best = 0;
-    for (const size_t i : recv.before) best = std::max(best, nodes_[i].asap_end);
+    for (const size_t i : recv.before)
+      best = std::max(best, nodes_[i].asap_end);
     Node* chosen = nullptr;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Timed& candidate = nodes_[i];

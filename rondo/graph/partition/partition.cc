@@ -67,7 +67,8 @@ class Partitioner {
     }
     // What is fed and fetched need not be anywhere else.
     for (const Value& fetch : whole_.fetches)
-      if (is_feed(fetch.node)) want(fetched_feed_device(*fetch.node), fetch.node);
+      if (is_feed(fetch.node))
+        want(fetched_feed_device(*fetch.node), fetch.node);
     for (const auto& [device, nodes] : wanted) {
       place_[device] = parts_.size();
       GraphPart part;

@@ -1,7 +1,7 @@
 // Partition: a step's graph, cut into one part for each device.
 //
-// An edge whose ends are on different devices is a *seam*. A tensor at a seam is
-// sent once to each device that needs it: a Send in the part that has it, a
+// An edge whose ends are on different devices is a *seam*. A tensor at a seam
+// is sent once to each device that needs it: a Send in the part that has it, a
 // Recv in the part that takes it. A control edge at a seam becomes a tensor of
 // one element that says that its node has run, or was dead.
 #pragma once
@@ -32,7 +32,7 @@ struct PartitionOptions {
 // must have a device. A feed is given to every part that takes it, wherever its
 // placeholder is. Throws when a node has no device, or when a seam is within a
 // loop: all of a loop has to be on one device.
-RONDO_API std::vector<GraphPart> partition(const Subgraph& whole,
-                                           const PartitionOptions& options = {});
+RONDO_API std::vector<GraphPart> partition(
+    const Subgraph& whole, const PartitionOptions& options = {});
 
 }  // namespace rondo

@@ -29,9 +29,8 @@ class PartitionTest : public testing::Test {
   }
   Value number(const std::string& name) {
     Value value = constant(g_, 1, DType::kF32);
-    Node& node = g_.add({.op = "Const",
-                         .attrs = value.node->attrs(),
-                         .name = name});
+    Node& node =
+        g_.add({.op = "Const", .attrs = value.node->attrs(), .name = name});
     return node.output();
   }
 
@@ -157,9 +156,9 @@ TEST_F(PartitionTest, ControlEdgesAreCarriedAcross) {
 
 TEST_F(PartitionTest, SecondOutputsHaveNamesOfTheirOwn) {
   Value x = feed("ax");
-  Value yes = placeholder(g_, {.dtype = DType::kBool, .shape = {}, .name = "y"});
-  Node& both =
-      g_.add({.op = "Switch", .inputs = {x, yes}, .name = "a1"});
+  Value yes =
+      placeholder(g_, {.dtype = DType::kBool, .shape = {}, .name = "y"});
+  Node& both = g_.add({.op = "Switch", .inputs = {x, yes}, .name = "a1"});
   Value b = neg(both.output(0), "b1");
   Value c = neg(both.output(1), "b2");
   Value merged = make("Merge", {b, c}, {}, "b3");
@@ -232,8 +231,7 @@ class LoopPartitionTest : public PartitionTest {
         [&](const Values& v) { return Values{neg(v[0], "body")}; }, {x})[0];
     Subgraph whole = placed({}, {neg(y, "a2")});
     for (const auto& node : whole.graph->nodes())
-      if (node->name().starts_with("while"))
-        node->set_device("/cpu:1");
+      if (node->name().starts_with("while")) node->set_device("/cpu:1");
     whole.graph->find("while/body")
         ->set_device(fmt::format("/cpu:{}", body - 'a'));
     return whole;
