@@ -44,7 +44,11 @@ struct SessionOptions {
 // session. Several threads may run at once.
 class RONDO_API Session {
  public:
+  class Impl;
+
   explicit Session(Graph& graph, SessionOptions options = {});
+  // For Rondo's own kinds of sessions.
+  explicit Session(std::unique_ptr<Impl> impl);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -64,8 +68,6 @@ class RONDO_API Session {
   Resources& resources();
   // Full names, "/job:localhost/task:0/cpu:0".
   std::vector<std::string> devices() const;
-
-  class Impl;
 
  private:
   std::unique_ptr<Impl> impl_;
