@@ -137,6 +137,7 @@ struct Session::Impl {
     simplify(part);
     fold_constants(part, evaluate);
     share_common(part);
+    join_products(part);
     fuse_epilogues(part);
     fuse_chains(part);
   }
