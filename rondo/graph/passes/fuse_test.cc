@@ -212,7 +212,7 @@ TEST(JoinProducts, TakesWhatIsStackedAlreadyInItsOrder) {
   Subgraph part = step_for(
       w.feeds, {w.sum({3, 2, 0, 1}), stack({w.b[0], w.b[1], w.b[2], w.b[3]})});
   join_products(part);
-  EXPECT_THAT(ops(part), UnorderedElementsAre("Concat", "Stack", "Constant",
+  EXPECT_THAT(ops(part), UnorderedElementsAre("Concat", "Stack", "Const",
                                               "Reshape", "MatMul"));
   const Node& below = *part.fetches[0].node->input(0).node;
   for (int i = 0; i < 4; ++i)
