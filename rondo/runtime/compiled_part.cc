@@ -33,6 +33,7 @@ void improve(Subgraph& part, Allocator& allocator, Containers& containers) {
                    return evaluate(node, constants, allocator, containers);
                  });
   share_common(part);
+  join_products(part);
   fuse_epilogues(part);
   fuse_chains(part);
 }
