@@ -165,6 +165,22 @@ TEST_P(Control, AFetchOfABranchNotTakenIsAnError) {
           .ok());
 }
 
+TEST_P(Control, AMergeOfManyTakesTheOneThatLives) {
+  Graph g;
+  Value c = placeholder(g, {.dtype = DType::kBool, .shape = Shape{}});
+  Node& node =
+      g.add({.op = "Switch", .inputs = {constant(g, 7, DType::kF64), c}});
+  std::vector<Value> inputs(300, node.output(0));
+  inputs.push_back(node.output(1));
+  Node& merge = g.add({.op = "Merge", .inputs = inputs});
+  Session session(g, options());
+  const auto got = session.run({merge.output(0), merge.output(1)},
+                               {{c, Tensor::full<bool>(Shape{}, true)}});
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  EXPECT_EQ(number((*got)[0]), 7);
+  EXPECT_EQ((*got)[1].span<int64_t>()[0], 300);
+}
+
 TEST_P(Control, AnErrorInALoopEndsTheRunAndTheSessionGoesOn) {
   Graph g;
   Value n = placeholder(g, {.dtype = DType::kF64, .shape = Shape{}});
