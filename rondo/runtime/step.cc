@@ -119,7 +119,13 @@ bool Step::wait(Lock& lock) {
 void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
                    Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
-  if (ready.dead || it.kind != ItemKind::kKernel) {
+  if (!ready.dead && it.kind == ItemKind::kSwitch &&
+      inputs_of(ready)[1].count() != 1) {
+    complete(ready, {},
+             error(Code::kInvalidArgument,
+                   "the condition has shape {}, expected a scalar",
+                   inputs_of(ready)[1].shape().to_string()));
+  } else if (ready.dead || it.kind != ItemKind::kKernel) {
     complete(ready, {}, {});
   } else if (it.async) {
     start_async(ready, lock);
