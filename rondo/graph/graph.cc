@@ -32,11 +32,15 @@ Node& Graph::add(NodeArgs args) {
   node->outputs_ = std::move(*outputs);
   node->name_ = unique_name(node->name_);
   node->device_ = device_;
-  for (Node* before : control_) node->add_control_input(*before);
-  for (Node* before : args.control_inputs) node->add_control_input(*before);
-  if (!contexts_.empty() && node->inputs_.empty() &&
-      node->control_inputs_.empty())
-    node->add_control_input(contexts_.back()->pivot());
+  const std::vector<FlowContext*> contexts = contexts_;
+  const auto wait_for = [&](Node* before) {
+    for (FlowContext* context : contexts)
+      if (before) before = context->bring_in(*before);
+    if (before) node->add_control_input(*before);
+  };
+  for (Node* before : std::vector(control_)) wait_for(before);
+  for (Node* before : args.control_inputs) wait_for(before);
+  if (!contexts.empty()) contexts.back()->tie(*node);
   node->id_ = static_cast<int>(nodes_.size());
   const auto lock = change();
   nodes_.push_back(std::move(node));

@@ -76,6 +76,11 @@ Status check_feed(const Feed& feed) {
                  "{} has shape {}, but was fed a tensor of shape {}",
                  value.node->describe(), value.shape().to_string(),
                  feed.tensor.shape().to_string());
+  if (!feed.tensor.has_buffer() && feed.tensor.count() > 0)
+    return error(Code::kInvalidArgument,
+                 "{} was fed a tensor that has no memory: it was moved from, "
+                 "or never made",
+                 value.node->describe());
   return {};
 }
 
@@ -129,7 +134,12 @@ struct Session::Impl {
       Resources stacks;
       KernelContext context(pool, resources, stacks, cancellation, inputs,
                             outputs);
-      RONDO_RETURN_IF_ERROR(kernel->run(context));
+      try {
+        RONDO_RETURN_IF_ERROR(kernel->run(context));
+      } catch (const std::exception& e) {
+        // The step says so again, and of which node.
+        return Status(Code::kInternal, e.what());
+      }
       for (Tensor& output : outputs)
         output = in_layout(pool, output, Layout::kRowMajor);
       return outputs;
@@ -240,7 +250,12 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
   if (options.cancellation)
     link = options.cancellation->on_cancel(
         [&] { cancellation.cancel(options.cancellation->reason()); });
-  for (const Feed& feed : feeds) step->feeds().push_back(feed.tensor);
+  // One of no elements may come without memory, which in a step means dead.
+  for (const Feed& feed : feeds)
+    step->feeds().push_back(
+        feed.tensor.has_buffer()
+            ? feed.tensor
+            : Tensor::empty(feed.tensor.shape(), feed.tensor.dtype()));
   step->begin({.cancellation = &cancellation,
                .deadline = options.timeout == Duration::max()
                                ? Deadline::never()

@@ -1,6 +1,8 @@
 #include "rondo/runtime/step.h"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 
 #include "rondo/kernels/layout.h"
@@ -9,10 +11,13 @@ namespace rondo {
 
 // What a kernel that has started and not ended keeps.
 struct Step::AsyncRun {
-  Ready ready;
+  AsyncRun(const Ready& r, int output_count)
+      : ready(r), outputs(static_cast<size_t>(output_count)) {}
+  const Ready ready;
   std::vector<Tensor> outputs;
-  KernelContext context;
-  Clock::time_point start = Clock::now();
+  std::optional<KernelContext> context;
+  const Clock::time_point start = Clock::now();
+  std::atomic<bool> over = false;
 };
 
 Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
@@ -114,7 +119,13 @@ bool Step::wait(Lock& lock) {
 void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
                    Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
-  if (ready.dead || it.kind != ItemKind::kKernel) {
+  if (!ready.dead && it.kind == ItemKind::kSwitch &&
+      inputs_of(ready)[1].count() != 1) {
+    complete(ready, {},
+             error(Code::kInvalidArgument,
+                   "the condition has shape {}, expected a scalar",
+                   inputs_of(ready)[1].shape().to_string()));
+  } else if (ready.dead || it.kind != ItemKind::kKernel) {
     complete(ready, {}, {});
   } else if (it.async) {
     start_async(ready, lock);
@@ -158,15 +169,10 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
 void Step::start_async(const Ready& ready, Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
   lock.unlock();
-  make_row_major(allocator_, inputs_of(ready));
-  auto run = std::make_shared<AsyncRun>(
-      AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
-               KernelContext(allocator_, resources_, stacks_,
-                             *options_.cancellation, inputs_of(ready), {})});
-  run->context =
-      KernelContext(allocator_, resources_, stacks_, *options_.cancellation,
-                    inputs_of(ready), run->outputs);
-  it.async->start(run->context, [this, run](const Status& status) {
+  const auto run = std::make_shared<AsyncRun>(ready, it.outputs);
+  const auto done = [this, run](const Status& status) {
+    // A kernel that throws may have been done before.
+    if (run->over.exchange(true)) return;
     const StepPlan::Item& its = item(run->ready.item);
     if (options_.timeline)
       options_.timeline->add(its.node->name(), std::string(its.node->op().name),
@@ -174,7 +180,18 @@ void Step::start_async(const Ready& ready, Lock& lock) {
     const std::lock_guard guard(mutex_);
     complete(run->ready, run->outputs, status);
     wake_.notify_all();
-  });
+  };
+  try {
+    make_row_major(allocator_, inputs_of(ready));
+    run->context.emplace(allocator_, resources_, stacks_,
+                         *options_.cancellation, inputs_of(ready),
+                         run->outputs);
+    it.async->start(*run->context, done);
+  } catch (const Error& e) {
+    done(Status(e.code(), e.what()));
+  } catch (const std::exception& e) {
+    done(Status(Code::kInternal, e.what()));
+  }
   lock.lock();
 }
 
@@ -244,18 +261,17 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
   }
   Tensor forwarded;
   int taken = -1;  // the output that lives, when only one does
-  Tensor which;
+  Tensor which;    // of a merge, once somebody takes it
   if (!ready.dead && it.kind == ItemKind::kNothing && it.inputs > 0)
     forwarded = std::move(inputs[0]);
   if (!ready.dead && it.kind == ItemKind::kSwitch) {
     taken = inputs[1].span<bool>()[0] ? 1 : 0;
     forwarded = std::move(inputs[0]);
   }
+  int live = -1;
   if (!ready.dead && it.kind == ItemKind::kMerge) {
-    const int live =
-        ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
+    live = ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
     forwarded = std::move(inputs[static_cast<size_t>(live)]);
-    which = Tensor::full<int64_t>(Shape{}, live);
   }
   for (size_t e = 0; e < edges_of(it).size(); ++e) {
     const StepPlan::Edge& edge = edges_of(it)[e];
@@ -265,6 +281,10 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
     if (dead || edge.output == StepPlan::kControl) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
       continue;
+    }
+    if (live >= 0 && edge.output == 1 && !which.has_buffer()) {
+      which = allocator_.allocate(DType::kI64, {});
+      which.span<int64_t>()[0] = live;
     }
     Tensor& source =
         it.kind == ItemKind::kKernel ? outputs[static_cast<size_t>(edge.output)]
@@ -312,9 +332,7 @@ void Step::deliver(FrameRun& frame, Iteration& iteration,
     decided = true;
   } else if (!dead) {
     decided = iteration.has_live[local] == 0;
-    if (decided)
-      iteration.has_live[local] =
-          static_cast<char>(edge.slot - it.first_slot + 1);
+    if (decided) iteration.has_live[local] = edge.slot - it.first_slot + 1;
   } else {
     ++iteration.dead[local];
     if (from_enter) iteration.dead[local] = it.inputs;

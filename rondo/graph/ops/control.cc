@@ -79,14 +79,18 @@ class BranchContext final : public FlowContext {
       : FlowContext(graph), condition_(condition), branch_(taken ? 1 : 0) {}
 
   Node& pivot() override {
-    if (!pivot_)
+    if (!pivot_) {
+      // Of all that is to be in the branch, whatever else that waits for.
+      const ControlScope free(graph(), {}, true);
       pivot_ = &graph().add({.op = "Identity",
                              .inputs = {condition_},
                              .name = branch_ ? "then" : "else"});
+    }
     return *pivot_;
   }
 
  protected:
+  using FlowContext::capture;
   Value capture(Value value) override {
     return switch_of(value, condition_, branch_);
   }
@@ -127,6 +131,17 @@ class LoopContext final : public FlowContext {
 
  protected:
   Value capture(Value value) override { return enter(value, frame_, true); }
+  // What a loop waits for as a whole, what enters it does.
+  Node* capture(Node& before) override {
+    if (began_after(before)) return nullptr;
+    const ControlScope after(graph(), {&before});
+    const Value token = constant(graph(), 0, DType::kI32);
+    return enter(token, frame_, true).node;
+  }
+  // It comes in every iteration, also in the last, where the condition fails.
+  bool is_free(const Node& node) const override {
+    return node.op().name == "Enter" && node.attrs().get<bool>("is_constant");
+  }
   Value stand_in(Value value) override {
     return stand_in_ ? stand_in_(value) : Value();
   }
@@ -295,6 +310,8 @@ Values while_loop(const std::function<Value(const Values&)>& condition,
     const Value entered =
         enter(initial[i], frame, false,
               i < options.shapes.size() ? options.shapes[i] : PartialShape());
+    // What enters has waited for what is outside.
+    const ControlScope free(graph, {}, true);
     variables.push_back(merge({entered, entered}));
   }
   LoopContext context(graph, frame, variables, options.stand_in);
