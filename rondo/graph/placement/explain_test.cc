@@ -14,7 +14,23 @@ TEST(ExplainPlacement, IsATableOfNodesDevicesAndLinks) {
   sum.set_device(cpu(0));
   const Placement placed =
       place(t.g, t.request(2, {.latency = 0, .bytes_per_s = 1e9})).value();
-  EXPECT_EQ(explain(placed), "");
+  EXPECT_EQ(
+      explain(placed),
+      R"(node    operation  device                       why
+source  Variable   /job:localhost/task:0/cpu:1  by search: the step takes 12 ms, with it on /job:localhost/task:0/cpu:0 13 ms
+left    AddN       /job:localhost/task:0/cpu:1  finishes first: at 10 ms, on /job:localhost/task:0/cpu:0 at 18 ms
+right   AddN       /job:localhost/task:0/cpu:0  finishes as early as elsewhere: at 10 ms, on /job:localhost/task:0/cpu:1 at 10 ms
+sum     AddN       /job:localhost/task:0/cpu:0  asked for: /job:localhost/task:0/cpu:0
+
+predicted step: 12 ms; all on /job:localhost/task:0/cpu:0: 19 ms; 14 simulations
+
+device                       nodes  busy   state
+/job:localhost/task:0/cpu:0  2      10 ms  0 B
+/job:localhost/task:0/cpu:1  2      9 ms   4 B
+
+from                         to                           tensors  bytes      busy
+/job:localhost/task:0/cpu:1  /job:localhost/task:0/cpu:0  2        3000.0 kB  3 ms
+)");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "rondo/graph/placement/list_scheduler.h"
 #include "rondo/graph/placement/reasons.h"
@@ -39,6 +40,27 @@ Status check(const Graph& graph, const PlacementRequest& request) {
       return error(Code::kInvalidArgument,
                    "a node of the step is not of the graph");
   return {};
+}
+
+// Each group where an earlier placement has its first node, if it may be there;
+// else as in `first`.
+Assignment as_before(const PlacementRequest& request,
+                     const Candidates& candidates, const Assignment& first) {
+  std::unordered_map<std::string, int> number;
+  for (const DeviceInfo& device : request.devices)
+    number.emplace(device.name.to_string(), static_cast<int>(number.size()));
+  std::unordered_map<std::string_view, int> before;
+  for (const PlacedNode& node : request.previous->nodes)
+    if (const auto at = number.find(node.device); at != number.end())
+      before.emplace(node.name, at->second);
+  Assignment assignment = first;
+  for (size_t g = 0; g < assignment.size(); ++g) {
+    const auto found = before.find(candidates.groups[g].nodes[0]->name());
+    if (found != before.end() &&
+        std::ranges::binary_search(candidates.groups[g].devices, found->second))
+      assignment[g] = found->second;
+  }
+  return assignment;
 }
 
 // Nodes that the step does not run go where a neighbour is, if they may.
@@ -134,7 +156,12 @@ Result<Placement> place(const Graph& graph, const PlacementRequest& request) {
   Simulator simulator(problem);
   const ListSchedule first = list_schedule(problem);
   PlacementSearch search(problem, simulator, request.budget);
-  Found found = search.best_from(first.assignment);
+  std::vector<Assignment> starts;
+  // What is as good as anything new stays.
+  if (request.previous)
+    starts.push_back(as_before(request, candidates, first.assignment));
+  starts.push_back(first.assignment);
+  Found found = search.best_from(starts);
   place_the_rest(graph, candidates, problem, found.assignment);
   RONDO_RETURN_IF_ERROR(check_memory(request, problem, found.assignment));
 

@@ -10,7 +10,7 @@ size_t at(int i) { return static_cast<size_t>(i); }
 }  // namespace
 
 std::string milliseconds(double seconds) {
-  return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.4g} ms", seconds * 1e3);
 }
 
 Reasons::Reasons(const PlacementRequest& request,
@@ -43,7 +43,10 @@ std::string Reasons::finishes_first(int group) const {
       other = d;
   if (other < 0 || finish[at(other)] < finish[at(here)])
     return "no room elsewhere";
-  return fmt::format("finishes first: at {}, on {} at {}",
+  return fmt::format("{}: at {}, on {} at {}",
+                     finish[at(other)] > finish[at(here)]
+                         ? "finishes first"
+                         : "finishes as early as elsewhere",
                      milliseconds(finish[at(here)]), name(other),
                      milliseconds(finish[at(other)]));
 }
@@ -59,7 +62,7 @@ std::string Reasons::why_group(int group, Simulator& simulator,
   if (simulations_-- <= 0) return "by search";
   Assignment back = chosen_;
   back[at(group)] = before;
-  const double other = simulator.score(back);
+  const double other = simulator.score(back).seconds;
   if (other <= step_seconds) return "by search, with others";
   return fmt::format("by search: the step takes {}, with it on {} {}",
                      milliseconds(step_seconds), name(before),

@@ -6,8 +6,11 @@
 namespace rondo {
 namespace {
 
-// Items simulated when the budget is not given: about half a second.
-constexpr int64_t kDefaultWork = 2'000'000;
+// Items simulated when the budget is not given: about a tenth of a second.
+constexpr int64_t kDefaultWork = 500'000;
+constexpr int64_t kMostEvaluations = 5'000;
+// Random moves away from the best that may lead to nothing, before it is taken.
+constexpr int kPatience = 30;
 // What counts as faster: less is rounding.
 constexpr double kLess = 1 - 1e-9;
 
@@ -19,7 +22,25 @@ int evaluations_of(const PlacementProblem& problem,
   const auto items = static_cast<int64_t>(problem.items.size());
   return static_cast<int>(
       std::clamp<int64_t>(kDefaultWork / std::max<int64_t>(items, 1), 50,
-                          20'000));
+                          kMostEvaluations));
+}
+
+// The longest way through the step, each item where it is fastest and nothing
+// sent.
+double least_seconds(const PlacementProblem& problem) {
+  std::vector<double> rest(problem.items.size());
+  double most = 0;
+  for (size_t i = problem.items.size(); i-- > 0;) {
+    const PlacementProblem::Item& item = problem.items[i];
+    for (const auto& out : item.outs)
+      for (const int user : out.users) rest[i] = std::max(rest[i], rest[at(user)]);
+    double own = std::numeric_limits<double>::infinity();
+    for (const int d : problem.groups[at(item.group)].devices)
+      own = std::min(own, item.seconds[at(d)]);
+    rest[i] += own;
+    most = std::max(most, rest[i]);
+  }
+  return most;
 }
 
 void sort_out(std::vector<int>& list) {
@@ -36,6 +57,7 @@ PlacementSearch::PlacementSearch(const PlacementProblem& problem,
       simulator_(simulator),
       budget_(budget),
       left_(evaluations_of(problem, budget)),
+      least_(least_seconds(problem)),
       users_(problem.groups.size()),
       feeders_(problem.groups.size()) {
   for (size_t g = 0; g < problem.groups.size(); ++g)
@@ -55,16 +77,17 @@ PlacementSearch::PlacementSearch(const PlacementProblem& problem,
 }
 
 bool PlacementSearch::over() const {
-  return left_ <= 0 || budget_.deadline.passed();
+  return left_ <= 0 || best_.score.seconds * kLess <= least_ ||
+         budget_.deadline.passed();
 }
 
 // Takes it for the current one if it is better.
 bool PlacementSearch::try_it(const Assignment& assignment) {
   --left_;
-  const double score = simulator_.score(assignment);
-  if (score >= current_.score * kLess) return false;
+  const Simulator::Score score = simulator_.score(assignment);
+  if (score.seconds < best_.score.seconds * kLess) best_ = {assignment, score};
+  if (score.guide >= current_.score.guide * kLess) return false;
   current_ = {assignment, score};
-  if (score < best_.score * kLess) best_ = current_;
   return true;
 }
 
@@ -96,7 +119,7 @@ void PlacementSearch::enumerate() {
     while (i < digits.size() &&
            ++digits[i] == problem_.groups[at(movable_[i])].devices.size())
       digits[i++] = 0;
-    if (i == digits.size() || budget_.deadline.passed()) return;
+    if (i == digits.size() || over()) return;
   }
 }
 
@@ -207,30 +230,44 @@ void PlacementSearch::shake() {
   }
   --left_;
   current_.score = simulator_.score(current_.assignment);
-  if (current_.score < best_.score * kLess) best_ = current_;
+  if (current_.score.seconds < best_.score.seconds * kLess) best_ = current_;
 }
 
-Found PlacementSearch::best_from(const Assignment& start) {
-  best_ = current_ = {start, simulator_.score(start)};
-  one_device_.score = std::numeric_limits<double>::infinity();
+// Until no move and no swap makes the current one better.
+void PlacementSearch::descend() {
+  while (!over() && (improve_by_moves() || improve_by_swaps())) {
+  }
+}
+
+Found PlacementSearch::best_from(const std::vector<Assignment>& starts) {
+  best_.score.seconds = std::numeric_limits<double>::infinity();
+  one_device_.score.seconds = std::numeric_limits<double>::infinity();
+  for (const Assignment& start : starts) {
+    const Simulator::Score score = simulator_.score(start);
+    if (score.seconds < best_.score.seconds * kLess) best_ = {start, score};
+  }
   for (int d = 0; d < problem_.devices; ++d) {
     const Assignment all = all_on(d);
-    const double score = simulator_.score(all);
-    if (score < one_device_.score) {
+    const Simulator::Score score = simulator_.score(all);
+    if (score.seconds < one_device_.score.seconds) {
       one_device_ = {all, score};
       device_ = d;
     }
   }
-  if (one_device_.score <= best_.score) best_ = current_ = one_device_;
-  if (movable_.empty()) return best_;
+  if (one_device_.score.seconds < best_.score.seconds * kLess)
+    best_ = one_device_;
+  if (movable_.empty() || over()) return best_;
+  current_ = best_;
   if (all_fit_in_budget()) {
     enumerate();
     return best_;
   }
-  while (!over()) {
-    while (!over() && (improve_by_moves() || improve_by_swaps())) {
-    }
-    if (!over()) shake();
+  descend();
+  for (int tries = 0; tries < kPatience && !over(); ++tries) {
+    const double before = best_.score.seconds;
+    shake();
+    descend();
+    if (best_.score.seconds < before) tries = 0;
   }
   return best_;
 }

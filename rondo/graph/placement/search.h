@@ -7,26 +7,28 @@ namespace rondo {
 
 struct Found {
   Assignment assignment;
-  double score = 0;
+  Simulator::Score score;
 };
 
-// The best of: all assignments, where the budget allows to try them; else
-// `start`, all on one device (each, as far as groups may be there), and what
-// becomes of the better of these by moving and swapping groups while that makes
-// the step faster, and again from there after a few random moves. The same every
+// The best of: all assignments, where the budget allows to try them; else the
+// starts, all on one device (each, as far as groups may be there), and what
+// becomes of the best of these by moving and swapping groups while that makes
+// items end earlier, and again from there after a few random moves. The same every
 // time, unless the deadline ends it.
 class PlacementSearch {
  public:
   PlacementSearch(const PlacementProblem& problem, Simulator& simulator,
                   const SearchBudget& budget);
 
-  Found best_from(const Assignment& start);
+  // Of equally good ones, the first start. At least one start.
+  Found best_from(const std::vector<Assignment>& starts);
   // The best with all on one device, which best_from tried.
   const Found& one_device() const { return one_device_; }
   int device() const { return device_; }
 
  private:
   bool over() const;
+  void descend();
   bool try_it(const Assignment& assignment);
   Assignment all_on(int device) const;
   bool all_fit_in_budget() const;
@@ -42,6 +44,7 @@ class PlacementSearch {
   Simulator& simulator_;
   const SearchBudget& budget_;
   int left_;                  // evaluations
+  double least_ = 0;          // seconds that no assignment can beat
   std::vector<int> movable_;  // groups with a choice that a step runs
   // By group: those that its items give to and take from.
   std::vector<std::vector<int>> users_;

@@ -21,6 +21,7 @@ struct Schedule {
     double busy = 0;
   };
   double seconds = 0;
+  double mean_end = 0;         // of all items
   std::vector<double> start;   // by item
   std::vector<double> end;     // by item
   std::vector<double> busy;    // by device: of all its threads together
@@ -34,8 +35,14 @@ class Simulator {
 
   const Schedule& run(const Assignment& assignment);
   // Seconds of a step; and, for an assignment that needs more memory than
-  // devices have, far more than any that does not.
-  double score(const Assignment& assignment);
+  // devices have, far more than any that does not. `guide` counts besides how
+  // early items end: of several equally long ways through the step, it shows
+  // when one has become shorter.
+  struct Score {
+    double seconds = 0;
+    double guide = 0;
+  };
+  Score score(const Assignment& assignment);
   int runs() const { return runs_; }
 
  private:

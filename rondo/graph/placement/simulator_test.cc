@@ -133,9 +133,9 @@ TEST(Simulator, AnAssignmentWithoutRoomIsWorseThanAnyOther) {
   s.problem.groups[0].state_bytes = s.problem.groups[1].state_bytes = 60;
   set_priorities(s.problem);
   Simulator simulator(s.problem);
-  EXPECT_DOUBLE_EQ(simulator.score({0, 1}), 1);
-  EXPECT_GT(simulator.score({0, 0}), 1e6);
-  EXPECT_DOUBLE_EQ(simulator.score({1, 1}), 2);
+  EXPECT_DOUBLE_EQ(simulator.score({0, 1}).seconds, 1);
+  EXPECT_GT(simulator.score({0, 0}).seconds, 1e6);
+  EXPECT_DOUBLE_EQ(simulator.score({1, 1}).seconds, 2);
 }
 
 // Runs must not see what earlier ones left.
@@ -145,9 +145,9 @@ TEST(Simulator, GivesTheSameAgain) {
   s.add({a}, 2);
   set_priorities(s.problem);
   Simulator simulator(s.problem);
-  EXPECT_DOUBLE_EQ(simulator.score({0, 1}), 4.5);
-  EXPECT_DOUBLE_EQ(simulator.score({0, 0}), 3);
-  EXPECT_DOUBLE_EQ(simulator.score({0, 1}), 4.5);
+  EXPECT_DOUBLE_EQ(simulator.score({0, 1}).seconds, 4.5);
+  EXPECT_DOUBLE_EQ(simulator.score({0, 0}).seconds, 3);
+  EXPECT_DOUBLE_EQ(simulator.score({0, 1}).seconds, 4.5);
 }
 
 }  // namespace

@@ -48,6 +48,19 @@ TEST(PlacementStability, VariablesStayAndOthersMove) {
   EXPECT_EQ(fresh.device_of(*t.v), first.device_of(*t.w));
 }
 
+// Two equal devices: nothing but the old placement speaks for one of them.
+TEST(PlacementStability, WhatIsAsGoodStays) {
+  TimedGraph t;
+  Node& a = t.add("a", {}, 1e-3, 1e6);
+  Node& b = t.add("b", {&a}, 1e-3, 1e6);
+  auto request = t.request(2, {.latency = 1, .bytes_per_s = 1e6});
+  Placement before;
+  before.nodes = {{"a", "", cpu(1), ""}, {"b", "", cpu(1), ""}};
+  EXPECT_EQ(place(t.g, request).value().device_of(b), cpu(0));
+  request.previous = &before;
+  EXPECT_EQ(place(t.g, request).value().device_of(b), cpu(1));
+}
+
 // A session places each kind of step on its own; they share the variables.
 TEST(PlacementStability, AnotherGraphWithTheSameVariableFindsIt) {
   Graph a;
