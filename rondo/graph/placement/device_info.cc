@@ -7,10 +7,10 @@ Link default_link(const DeviceInfo& from, const DeviceInfo& to) {
   const bool same_process =
       from.name.job == to.name.job && from.name.task == to.name.task;
   if (same_process && from.name.type == to.name.type && from.name.type == "cpu")
-    return {2e-6, 1e12};
-  if (same_process) return {1e-5, 1e10};
-  if (!from.host.empty() && from.host == to.host) return {2e-5, 5e9};
-  return {1e-4, 1.2e9};
+    return {1e-5, 1e12};
+  if (same_process) return {2e-5, 1e10};
+  if (!from.host.empty() && from.host == to.host) return {5e-5, 5e9};
+  return {1.5e-4, 1.2e9};
 }
 
 }  // namespace rondo

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rondo/graph/placement/busy_times.h"
+
 namespace rondo {
 namespace {
 
@@ -20,10 +22,10 @@ class Scheduler {
         deferred_(problem.items.size()),
         end_(problem.items.size(), -1),
         arrival_(at(problem.outs * problem.devices), -1),
-        link_free_(problem.links.size()),
+        links_(problem.links.size()),
         used_(at(problem.devices)) {
     for (const int threads : problem.threads)
-      thread_free_.emplace_back(at(threads), 0.0);
+      threads_.emplace_back(at(threads));
     for (size_t g = 0; g < problem.groups.size(); ++g)
       if (problem.groups[g].devices.size() == 1)
         put(static_cast<int>(g), problem.groups[g].devices[0]);
@@ -72,11 +74,19 @@ class Scheduler {
     return memory <= 0 ||
            used_[at(device)] + problem_.groups[at(group)].state_bytes <= memory;
   }
-  double& thread(int device) {
-    return *std::ranges::min_element(thread_free_[at(device)]);
-  }
-  double* links_to(int device) {
-    return link_free_.data() + at(device * problem_.devices);
+  struct Slot {
+    BusyTimes* thread;
+    double start;
+  };
+  // Gaps between what is booked already count: items come in order of priority,
+  // not of time.
+  Slot earliest(int device, double ready, double seconds) {
+    Slot best{nullptr, 0};
+    for (BusyTimes& thread : threads_[at(device)]) {
+      const double start = thread.earliest(ready, seconds);
+      if (!best.thread || start < best.start) best = {&thread, start};
+    }
+    return best;
   }
   // Where a group is, or would be if it followed an item to `device`.
   int device_for(int group, int device) const {
@@ -92,50 +102,52 @@ class Scheduler {
   double deferred_end(int item, int device) {
     const PlacementProblem::Item& it = problem_.items[at(item)];
     const int there = device_for(it.group, device);
-    double begins = thread(there);
+    double ready = 0;
     for (const auto& in : it.inputs)
-      begins = std::max(begins, ready_at(in, there, nullptr));
-    return begins + it.seconds[at(there)];
+      ready = std::max(ready, ready_at(in, there, false));
+    const double seconds = it.seconds[at(there)];
+    return earliest(there, ready, seconds).start + seconds;
   }
 
-  // When what `in` stands for is at `device`. `links` are the times from which
-  // the links to it are free, and get what it takes of them; nullptr: not
-  // counted.
-  double ready_at(const PlacementProblem::In& in, int device, double* links) {
+  // When what `in` stands for is at `device`; with `book`, it is sent there.
+  double ready_at(const PlacementProblem::In& in, int device, bool book) {
     const PlacementProblem::Item& from = problem_.items[at(in.item)];
     const bool there = end_[at(in.item)] >= 0;
     const double end =
         there ? end_[at(in.item)] : deferred_end(in.item, device);
     const int source = device_for(from.group, device);
     if (source == device || from.copied) return end;
-    const double arrived =
+    double& arrival =
         arrival_[at((from.first_out + in.out) * problem_.devices + device)];
-    if (there && arrived >= 0) return arrived;
-    const Link& link = problem_.link(source, device);
+    if (arrival >= 0) return arrival;
+    const size_t number = at(source * problem_.devices + device);
+    const Link& link = problem_.links[number];
     const double occupied = from.outs[at(in.out)].bytes / link.bytes_per_s;
-    if (!links) return end + occupied + link.latency;
-    double& free = links[source];
-    free = std::max(free, end) + occupied;
-    return free + link.latency;
+    const double begins = links_[number].earliest(end, occupied);
+    const double arrives = begins + occupied + link.latency;
+    if (book) {
+      links_[number].book(begins, occupied);
+      arrival = arrives;
+    }
+    return arrives;
   }
 
   // When the item's whole group would be done on `device`, if the rest of it
   // ran right behind the item.
   double finish_on(int item, int device) {
     const PlacementProblem::Item& it = problem_.items[at(item)];
-    const double* free = links_to(device);
-    std::vector<double> links(free, free + problem_.devices);
-    double begins = thread(device);
-    double deferred = 0;
+    double ready = 0;
+    double following = 0;
     for (const auto& in : it.inputs) {
-      begins = std::max(begins, ready_at(in, device, links.data()));
+      ready = std::max(ready, ready_at(in, device, false));
       // Those that would come along run one after the other.
       const auto& from = problem_.items[at(in.item)];
       if (end_[at(in.item)] < 0 && device_for(from.group, device) == device)
-        deferred += from.seconds[at(device)] / problem_.threads[at(device)];
+        following += from.seconds[at(device)] / problem_.threads[at(device)];
     }
-    begins = std::max(begins, thread(device) + deferred);
-    return begins + problem_.groups[at(it.group)].seconds[at(device)];
+    const double seconds = problem_.groups[at(it.group)].seconds[at(device)];
+    return earliest(device, std::max(ready, following), seconds).start +
+           seconds;
   }
 
   int choose(int item) {
@@ -157,19 +169,16 @@ class Scheduler {
   void run(int item, int device) {
     const PlacementProblem::Item& it = problem_.items[at(item)];
     if (device_[at(it.group)] < 0) put(it.group, device);
-    double begins = 0;
+    double ready = 0;
     for (const auto& in : it.inputs) {
       const int group = problem_.items[at(in.item)].group;
       if (end_[at(in.item)] < 0) run(in.item, device_for(group, device));
-      const double ready = ready_at(in, device, links_to(device));
-      const auto& from = problem_.items[at(in.item)];
-      arrival_[at((from.first_out + in.out) * problem_.devices + device)] =
-          ready;
-      begins = std::max(begins, ready);
+      ready = std::max(ready, ready_at(in, device, true));
     }
-    double& free = thread(device);
-    end_[at(item)] = std::max(begins, free) + it.seconds[at(device)];
-    free = end_[at(item)];
+    const double seconds = it.seconds[at(device)];
+    const Slot slot = earliest(device, ready, seconds);
+    slot.thread->book(slot.start, seconds);
+    end_[at(item)] = slot.start + seconds;
   }
 
   const PlacementProblem& problem_;
@@ -179,9 +188,9 @@ class Scheduler {
   std::vector<int> deferred_;
   std::vector<double> end_;      // by item; negative: not run yet
   std::vector<double> arrival_;  // out * devices + to; negative: not sent
-  std::vector<double> link_free_;  // to * devices + from
+  std::vector<BusyTimes> links_;  // from * devices + to
   std::vector<double> used_;  // bytes, by device
-  std::vector<std::vector<double>> thread_free_;
+  std::vector<std::vector<BusyTimes>> threads_;  // by device
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ bool PlacementSearch::over() const {
 bool PlacementSearch::try_it(const Assignment& assignment) {
   --left_;
   const Simulator::Score score = simulator_.score(assignment);
-  if (score.seconds < best_.score.seconds * kLess) best_ = {assignment, score};
+  if (score.better_than(best_.score)) best_ = {assignment, score};
   if (score.guide >= current_.score.guide * kLess) return false;
   current_ = {assignment, score};
   return true;
@@ -230,7 +230,7 @@ void PlacementSearch::shake() {
   }
   --left_;
   current_.score = simulator_.score(current_.assignment);
-  if (current_.score.seconds < best_.score.seconds * kLess) best_ = current_;
+  if (current_.score.better_than(best_.score)) best_ = current_;
 }
 
 // Until no move and no swap makes the current one better.
@@ -244,18 +244,17 @@ Found PlacementSearch::best_from(const std::vector<Assignment>& starts) {
   one_device_.score.seconds = std::numeric_limits<double>::infinity();
   for (const Assignment& start : starts) {
     const Simulator::Score score = simulator_.score(start);
-    if (score.seconds < best_.score.seconds * kLess) best_ = {start, score};
+    if (score.better_than(best_.score)) best_ = {start, score};
   }
   for (int d = 0; d < problem_.devices; ++d) {
     const Assignment all = all_on(d);
     const Simulator::Score score = simulator_.score(all);
-    if (score.seconds < one_device_.score.seconds) {
+    if (score.better_than(one_device_.score)) {
       one_device_ = {all, score};
       device_ = d;
     }
   }
-  if (one_device_.score.seconds < best_.score.seconds * kLess)
-    best_ = one_device_;
+  if (one_device_.score.better_than(best_.score)) best_ = one_device_;
   if (movable_.empty() || over()) return best_;
   current_ = best_;
   if (all_fit_in_budget()) {
