@@ -1,6 +1,7 @@
 #include "rondo/graph/placement/list_scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "rondo/graph/placement/busy_times.h"
@@ -26,6 +27,11 @@ class Scheduler {
         used_(at(problem.devices)) {
     for (const int threads : problem.threads)
       threads_.emplace_back(at(threads));
+    for (int from = 0; from < problem.devices; ++from)
+      for (int to = 0; to < problem.devices; ++to)
+        if (from != to)
+          shortest_latency_ =
+              std::min(shortest_latency_, problem.link(from, to).latency);
     for (size_t g = 0; g < problem.groups.size(); ++g)
       if (problem.groups[g].devices.size() == 1)
         put(static_cast<int>(g), problem.groups[g].devices[0]);
@@ -59,7 +65,9 @@ class Scheduler {
   bool is_deferred(int item) {
     const PlacementProblem::Item& it = problem_.items[at(item)];
     if (end_[at(item)] >= 0 || device_[at(it.group)] >= 0) return false;
-    if (!it.inputs.empty() && !it.free) return false;
+    if (!it.inputs.empty() &&
+        std::ranges::max(it.seconds) >= shortest_latency_)
+      return false;
     int depth = 1;
     for (const auto& in : it.inputs) {
       if (end_[at(in.item)] >= 0) return false;
@@ -182,6 +190,7 @@ class Scheduler {
   }
 
   const PlacementProblem& problem_;
+  double shortest_latency_ = std::numeric_limits<double>::infinity();
   Assignment device_;  // by group; -1: not yet
   std::vector<std::vector<double>> finish_;
   // By item: the length of the chain of deferred items that ends with it.

@@ -15,9 +15,9 @@ struct ListSchedule {
   std::vector<std::vector<double>> finish;
 };
 
-// Items that take nothing (variables, feeds), and those that do no work on
-// what such items give, follow the first item that uses them: by themselves
-// they would finish equally early anywhere.
+// Items that take nothing (variables, feeds), and those that do less with what
+// such items give than it takes to send anything, follow the first item that
+// uses them: by themselves they would finish equally early anywhere.
 ListSchedule list_schedule(const PlacementProblem& problem);
 
 }  // namespace rondo

@@ -77,8 +77,6 @@ class Maker {
     item.node = &node;
     item.group = candidates_.group_of[id_of(&node)];
     item.copied = node.op().name == "Placeholder" || is_small_constant(node);
-    const OpCost cost = cost_of(node);
-    item.free = cost.flops == 0 && cost.bytes == 0;
     item.seconds =
         costs_.seconds(node, request_.devices, order_.depth[id_of(&node)]);
     auto& group = problem_.groups[static_cast<size_t>(item.group)];

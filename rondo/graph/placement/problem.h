@@ -33,8 +33,6 @@ struct PlacementProblem {
     // Whether each device that uses it has it without a transfer: feeds, and
     // small constants.
     bool copied = false;
-    // Whether running it is no work, so that it may follow who uses it.
-    bool free = false;
     std::vector<In> inputs;
     std::vector<Out> outs;
     std::vector<double> seconds;  // by device
