@@ -21,8 +21,9 @@ class Rendezvous {
   using Done = std::function<void(Result<Parcel>)>;
 
   virtual ~Rendezvous() = default;
-  // `key` names the tensor, both devices, and the loop's iteration; each is sent
-  // once and received once, in either order. send() never waits for recv().
+  // `key` names the tensor, both devices, and the loop's iteration; each is
+  // sent once and received once, in either order. send() never waits for
+  // recv().
   virtual Status send(const std::string& key, Parcel parcel) = 0;
   // Calls `done` once, from any thread, maybe before it returns.
   virtual void recv(const std::string& key, Done done) = 0;

@@ -13,8 +13,9 @@
 namespace rondo {
 
 // A master cuts a graph into parts, gives each worker its own once, and then
-// asks each worker, with one call a step, to run it. Workers of this process are
-// called directly; those of other processes through a stub of the same kind.
+// asks each worker, with one call a step, to run it. Workers of this process
+// are called directly; those of other processes through a stub of the same
+// kind.
 class Worker {
  public:
   // One device's share of a step.

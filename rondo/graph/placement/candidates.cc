@@ -86,17 +86,16 @@ class Finder {
                    node.describe(), names(matching({})));
     auto name = DeviceName::parse(node.device());
     if (!name.ok())
-      return Status(name.status().code(),
-                    fmt::format("{}: {}", node.describe(),
-                                name.status().message()));
+      return Status(name.status().code(), fmt::format("{}: {}", node.describe(),
+                                                      name.status().message()));
     const Set asked = matching(*name);
     w.devices = both(asked, w.with_kernel);
     w.asks = !node.device().empty();
     if (!w.devices.empty()) return {};
     const std::string cause =
-        asked.empty() ? "but there is no such device"
-                      : fmt::format("which has no kernel for {}",
-                                    node.op().name);
+        asked.empty()
+            ? "but there is no such device"
+            : fmt::format("which has no kernel for {}", node.op().name);
     if (!request_.soft)
       return error(Code::kInvalidArgument,
                    "{} asks for {}, {}; {}: {}. Ask for one of these, or allow "
@@ -148,9 +147,9 @@ class Finder {
         note(fmt::format(
             "{} asks for {}, which does not count: it has to be on {}{}",
             node->describe(), node->device(), names(draft.devices),
-            tie.to ? fmt::format(", with {} ({})", tie.to->describe(),
-                                 tie.because)
-                   : ""));
+            tie.to
+                ? fmt::format(", with {} ({})", tie.to->describe(), tie.because)
+                : ""));
       } else {
         return contradiction(draft, *node);
       }
@@ -311,14 +310,14 @@ class Finder {
       if (kept >= 0) {
         group.why = "its state is there already";
         if (!std::ranges::binary_search(draft.devices, kept))
-          note(fmt::format("{} may be on {} only, but its state is on {}, "
-                           "where it stays",
-                           node->describe(), names(draft.devices),
-                           device(kept)));
+          note(fmt::format(
+              "{} may be on {} only, but its state is on {}, "
+              "where it stays",
+              node->describe(), names(draft.devices), device(kept)));
         draft.devices = {kept};
       } else if (draft.devices.size() == 1) {
-        group.why = request_.devices.size() == 1 ? "the only device"
-                                                 : why_only(draft);
+        group.why =
+            request_.devices.size() == 1 ? "the only device" : why_only(draft);
       }
       for (const Node* member : draft.nodes)
         out.group_of[static_cast<size_t>(member->id())] =

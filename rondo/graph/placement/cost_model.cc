@@ -51,9 +51,9 @@ double CostModel::estimate(const Node& node, const DeviceInfo& device,
     look({const_cast<Node*>(&node), static_cast<int>(i)}, node.outputs()[i]);
   cost.flops *= growth;
   if (cost.bytes > 0) cost.bytes = std::max(0.0, cost.bytes + more);
-  const double once = device.node_seconds +
-                      std::max(cost.flops / device.flops_per_s,
-                               cost.bytes / device.bytes_per_s);
+  const double once =
+      device.node_seconds + std::max(cost.flops / device.flops_per_s,
+                                     cost.bytes / device.bytes_per_s);
   return once * std::pow(options_.loop_iterations, loops);
 }
 

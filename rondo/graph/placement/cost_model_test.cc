@@ -97,7 +97,8 @@ TEST(CostModel, LinksAreGuessedByHowFarDevicesAreApart) {
   const auto seconds = [](Link link) {
     return link.latency + 1e6 / link.bytes_per_s;
   };
-  EXPECT_LT(seconds(default_link(a, a)), seconds(default_link(a, same_process)));
+  EXPECT_LT(seconds(default_link(a, a)),
+            seconds(default_link(a, same_process)));
   EXPECT_LT(seconds(default_link(a, same_process)),
             seconds(default_link(a, gpu)));
   EXPECT_LT(seconds(default_link(a, gpu)),

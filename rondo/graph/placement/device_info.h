@@ -21,8 +21,8 @@ struct DeviceInfo {
   double bytes_per_s = 8e9;
   // What a node costs besides its work: to be scheduled, started and ended.
   double node_seconds = 2e-6;
-  int threads = 1;      // nodes that run at once
-  double memory = 0;    // bytes for variables and constants; 0: without bound
+  int threads = 1;    // nodes that run at once
+  double memory = 0;  // bytes for variables and constants; 0: without bound
 };
 
 // A tensor of n bytes takes latency + n / bytes_per_s. Tensors of one link

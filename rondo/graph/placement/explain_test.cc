@@ -14,9 +14,8 @@ TEST(ExplainPlacement, IsATableOfNodesDevicesAndLinks) {
   sum.set_device(cpu(0));
   const Placement placed =
       place(t.g, t.request(2, {.latency = 0, .bytes_per_s = 1e9})).value();
-  EXPECT_EQ(
-      explain(placed),
-      R"(node    operation  device                       why
+  EXPECT_EQ(explain(placed),
+            R"(node    operation  device                       why
 source  Variable   /job:localhost/task:0/cpu:1  by search: the step takes 12 ms, with it on /job:localhost/task:0/cpu:0 13 ms
 left    AddN       /job:localhost/task:0/cpu:1  finishes first: at 10 ms, on /job:localhost/task:0/cpu:0 at 18 ms
 right   AddN       /job:localhost/task:0/cpu:0  finishes as early as elsewhere: at 10 ms, on /job:localhost/task:0/cpu:1 at 10 ms

@@ -65,8 +65,7 @@ class Scheduler {
   bool is_deferred(int item) {
     const PlacementProblem::Item& it = problem_.items[at(item)];
     if (end_[at(item)] >= 0 || device_[at(it.group)] >= 0) return false;
-    if (!it.inputs.empty() &&
-        std::ranges::max(it.seconds) >= shortest_latency_)
+    if (!it.inputs.empty() && std::ranges::max(it.seconds) >= shortest_latency_)
       return false;
     int depth = 1;
     for (const auto& in : it.inputs) {
@@ -195,10 +194,10 @@ class Scheduler {
   std::vector<std::vector<double>> finish_;
   // By item: the length of the chain of deferred items that ends with it.
   std::vector<int> deferred_;
-  std::vector<double> end_;      // by item; negative: not run yet
-  std::vector<double> arrival_;  // out * devices + to; negative: not sent
+  std::vector<double> end_;       // by item; negative: not run yet
+  std::vector<double> arrival_;   // out * devices + to; negative: not sent
   std::vector<BusyTimes> links_;  // from * devices + to
-  std::vector<double> used_;  // bytes, by device
+  std::vector<double> used_;      // bytes, by device
   std::vector<std::vector<BusyTimes>> threads_;  // by device
 };
 

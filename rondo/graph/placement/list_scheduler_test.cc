@@ -37,7 +37,8 @@ TEST(ListScheduler, WhatIsLessUrgentFillsTheGaps) {
   Node* last = &t.add("source", {}, 1e-6, 8);
   std::vector<Node*> ends;
   for (int i = 0; i < 10; ++i) {
-    ends.push_back(&t.add(fmt::format("side{}", i), {last}, (20 - i) * 1e-4, 8));
+    ends.push_back(
+        &t.add(fmt::format("side{}", i), {last}, (20 - i) * 1e-4, 8));
     last = &t.add(fmt::format("chain{}", i), {last}, 2e-3, 8);
   }
   ends.push_back(last);

@@ -105,11 +105,10 @@ Status check_memory(const PlacementRequest& request,
     const std::string largest =
         problem.groups[most].items.empty()
             ? ""
-            : fmt::format(
-                  "; the largest are {:.0f} bytes, with {}",
-                  problem.groups[most].state_bytes,
-                  problem.items[at(problem.groups[most].items[0])]
-                      .node->describe());
+            : fmt::format("; the largest are {:.0f} bytes, with {}",
+                          problem.groups[most].state_bytes,
+                          problem.items[at(problem.groups[most].items[0])]
+                              .node->describe());
     return error(Code::kResource,
                  "the variables and constants do not fit: those that go to {} "
                  "have {:.0f} bytes, and it has room for {:.0f}{}. Give it "
@@ -181,8 +180,8 @@ Result<Placement> place(const Graph& graph, const PlacementRequest& request) {
         request.devices[at(found.assignment[at(group)])].name.to_string();
     for (const ResourceUse& use : resources_of_node(*node))
       if (use.kept && !use.task_only) placement.state[to_string(use)] = device;
-    placement.nodes.push_back(
-        {node->name(), std::string(node->op().name), device, reasons.of(*node)});
+    placement.nodes.push_back({node->name(), std::string(node->op().name),
+                               device, reasons.of(*node)});
   }
   placement.evaluations = simulator.runs();
   return placement;
@@ -201,7 +200,8 @@ Result<Replacement> replace_pays(const Graph& graph, const Placement& old,
                  "the old placement is of {} nodes, the graph has {}",
                  old.nodes.size(), graph.nodes().size());
   const auto asked = graph.clone();
-  for (const auto& node : asked->nodes()) node->set_device(old.device_of(*node));
+  for (const auto& node : asked->nodes())
+    node->set_device(old.device_of(*node));
   again.budget.evaluations = 0;
   for (const Node*& node : again.step)
     node = asked->nodes()[at(node->id())].get();

@@ -67,7 +67,7 @@ struct SearchBudget {
 
 struct PlacementRequest {
   std::vector<DeviceInfo> devices;
-  Links links = {};  // those that differ from default_link()
+  Links links = {};                  // those that differ from default_link()
   const CostModel* costs = nullptr;  // none: estimates
   // Whether a device can run a node; none: any device any node.
   std::function<bool(const Node&, const DeviceInfo&)> has_kernel = {};
@@ -82,8 +82,8 @@ struct PlacementRequest {
   std::vector<const Node*> step = {};
 };
 
-// Fails when there are nodes that no device suits: says which, and what they ask
-// for.
+// Fails when there are nodes that no device suits: says which, and what they
+// ask for.
 RONDO_API Result<Placement> place(const Graph& graph,
                                   const PlacementRequest& request);
 
@@ -93,8 +93,8 @@ struct Replacement {
   double old_seconds = 0;  // of the old placement with these costs
   Placement placement;     // the new one
 };
-// `old` is a placement of the same graph; what keeps state stays. It pays when a
-// step gets faster by `least_gain` of its time.
+// `old` is a placement of the same graph; what keeps state stays. It pays when
+// a step gets faster by `least_gain` of its time.
 RONDO_API Result<Replacement> replace_pays(const Graph& graph,
                                            const Placement& old,
                                            const PlacementRequest& request,

@@ -306,7 +306,9 @@ TEST(Placement, ALoopAndItsGradientAreOnOneDevice) {
     start = placeholder(g, {.shape = {1000, 1000}});
   }
   const Values left = while_loop(
-      [&](const Values& v) { return make("Less", {v[0], constant(g, 9, DType::kF32)}); },
+      [&](const Values& v) {
+        return make("Less", {v[0], constant(g, 9, DType::kF32)});
+      },
       [&](const Values& v) {
         return Values{add(v[0], constant(g, 1, DType::kF32)), mul(v[1], v[1])};
       },

@@ -116,9 +116,8 @@ class Maker {
     auto& from = problem_.items[static_cast<size_t>(item)];
     at->second = static_cast<int>(from.outs.size());
     const double bytes =
-        index == kControl
-            ? 0
-            : costs_.bytes({const_cast<Node*>(from.node), index});
+        index == kControl ? 0
+                          : costs_.bytes({const_cast<Node*>(from.node), index});
     from.outs.push_back({.bytes = bytes, .users = {}});
     return at->second;
   }

@@ -30,8 +30,7 @@ std::vector<ResourceUse> variables_of(const Node& node,
   if (!node.attrs().has("slots")) return uses;
   const bool task_only = node.op().name == "AssignAll";
   for (const auto& slot : node.attrs().get<std::vector<std::string>>("slots"))
-    uses.push_back(
-        {.kind = "variable", .name = slot, .task_only = task_only});
+    uses.push_back({.kind = "variable", .name = slot, .task_only = task_only});
   return uses;
 }
 
@@ -46,8 +45,7 @@ std::vector<ResourceUse> resources_of_node(const Node& node) {
       return {{.kind = std::string(kind), .name = *name}};
   // What a loop keeps for its way back.
   if (node.op().name == "StackWrite" || node.op().name == "StackRead")
-    return {
-        {.kind = "stack", .name = *text_attr(node, "name"), .kept = false}};
+    return {{.kind = "stack", .name = *text_attr(node, "name"), .kept = false}};
   if (std::ranges::find(kForgetful, node.op().name) != std::end(kForgetful))
     return {};
   // Such as a random operation, whose runs are counted under its name.

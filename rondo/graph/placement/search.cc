@@ -20,9 +20,8 @@ int evaluations_of(const PlacementProblem& problem,
                    const SearchBudget& budget) {
   if (budget.evaluations >= 0) return budget.evaluations;
   const auto items = static_cast<int64_t>(problem.items.size());
-  return static_cast<int>(
-      std::clamp<int64_t>(kDefaultWork / std::max<int64_t>(items, 1), 50,
-                          kMostEvaluations));
+  return static_cast<int>(std::clamp<int64_t>(
+      kDefaultWork / std::max<int64_t>(items, 1), 50, kMostEvaluations));
 }
 
 // The longest way through the step, each item where it is fastest and nothing
@@ -33,7 +32,8 @@ double least_seconds(const PlacementProblem& problem) {
   for (size_t i = problem.items.size(); i-- > 0;) {
     const PlacementProblem::Item& item = problem.items[i];
     for (const auto& out : item.outs)
-      for (const int user : out.users) rest[i] = std::max(rest[i], rest[at(user)]);
+      for (const int user : out.users)
+        rest[i] = std::max(rest[i], rest[at(user)]);
     double own = std::numeric_limits<double>::infinity();
     for (const int d : problem.groups[at(item.group)].devices)
       own = std::min(own, item.seconds[at(d)]);
@@ -113,7 +113,8 @@ void PlacementSearch::enumerate() {
   Assignment next = best_.assignment;
   for (;;) {
     for (size_t i = 0; i < digits.size(); ++i)
-      next[at(movable_[i])] = problem_.groups[at(movable_[i])].devices[digits[i]];
+      next[at(movable_[i])] =
+          problem_.groups[at(movable_[i])].devices[digits[i]];
     try_it(next);
     size_t i = 0;
     while (i < digits.size() &&

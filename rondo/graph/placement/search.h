@@ -13,8 +13,8 @@ struct Found {
 // The best of: all assignments, where the budget allows to try them; else the
 // starts, all on one device (each, as far as groups may be there), and what
 // becomes of the best of these by moving and swapping groups while that makes
-// items end earlier, and again from there after a few random moves. The same every
-// time, unless the deadline ends it.
+// items end earlier, and again from there after a few random moves. The same
+// every time, unless the deadline ends it.
 class PlacementSearch {
  public:
   PlacementSearch(const PlacementProblem& problem, Simulator& simulator,

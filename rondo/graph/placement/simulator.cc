@@ -8,7 +8,8 @@ namespace {
 // Far above any step, so that no step without memory is ever chosen.
 constexpr double kOutOfMemory = 1e9;
 
-// How much an earlier end of items that the step's end does not wait for counts.
+// How much an earlier end of items that the step's end does not wait for
+// counts.
 constexpr double kGuide = 0.1;
 // And what a tensor that is sent counts besides its time: two nodes.
 constexpr double kSent = 4e-6;
@@ -155,9 +156,9 @@ Simulator::Score Simulator::score(const Assignment& assignment) {
       over += std::max(0.0, used[at(d)] - memory) / memory;
   const Schedule& schedule = run(assignment);
   const double fine = over > 0 ? kOutOfMemory * (1 + over) : 0;
-  return {fine + schedule.seconds,
-          fine + schedule.seconds + kGuide * schedule.mean_end +
-              kSent * schedule.tensors};
+  return {fine + schedule.seconds, fine + schedule.seconds +
+                                       kGuide * schedule.mean_end +
+                                       kSent * schedule.tensors};
 }
 
 }  // namespace rondo

@@ -1,11 +1,11 @@
 // Simulator: how a step would go with a given assignment.
 //
-// An item is ready when all it takes has arrived at its device. A device runs as
-// many ready items at once as it has threads, those of higher priority first.
-// What an item gives is there at once for items of its device, and sent once to
-// each other device that needs it. A link carries one tensor at a time, in the
-// order in which they were made; a tensor occupies it for bytes / speed and
-// arrives a latency later.
+// An item is ready when all it takes has arrived at its device. A device runs
+// as many ready items at once as it has threads, those of higher priority
+// first. What an item gives is there at once for items of its device, and sent
+// once to each other device that needs it. A link carries one tensor at a time,
+// in the order in which they were made; a tensor occupies it for bytes / speed
+// and arrives a latency later.
 #pragma once
 
 #include <vector>
@@ -79,12 +79,12 @@ class Simulator {
   const PlacementProblem& problem_;
   const Assignment* assignment_ = nullptr;
   Schedule schedule_;
-  std::vector<int> missing_;              // by item: what it still waits for
-  std::vector<std::vector<int>> ready_;   // by device, a heap
-  std::vector<int> idle_;                 // threads, by device
-  std::vector<double> link_free_;         // from * devices + to
-  std::vector<int> sent_;                 // out * devices + to: which run
-  std::vector<Event> events_;             // a heap
+  std::vector<int> missing_;             // by item: what it still waits for
+  std::vector<std::vector<int>> ready_;  // by device, a heap
+  std::vector<int> idle_;                // threads, by device
+  std::vector<double> link_free_;        // from * devices + to
+  std::vector<int> sent_;                // out * devices + to: which run
+  std::vector<Event> events_;            // a heap
   int next_order_ = 0;
   int runs_ = 0;
 };

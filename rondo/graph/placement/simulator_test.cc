@@ -30,9 +30,8 @@ struct Step {
       problem.items[static_cast<size_t>(input)].outs[0].users.push_back(number);
     }
     problem.items.push_back(item);
-    problem.groups.push_back({.items = {number},
-                              .devices = {0, 1},
-                              .seconds = {seconds, seconds}});
+    problem.groups.push_back(
+        {.items = {number}, .devices = {0, 1}, .seconds = {seconds, seconds}});
     problem.outs = number + 1;
     return number;
   }

@@ -73,8 +73,8 @@ TEST(PlacementStability, AnotherGraphWithTheSameVariableFindsIt) {
   const Placement first = place(a, request).value();
   Graph b;
   const Node& other = b.add({.op = "Variable", .name = "other"});
-  const Node& read = b.add(
-      {.op = "Variable", .attrs = {{"variable", std::string("w")}}});
+  const Node& read =
+      b.add({.op = "Variable", .attrs = {{"variable", std::string("w")}}});
   request.previous = &first;
   const Placement second = place(b, request).value();
   EXPECT_EQ(second.device_of(read), cpu(1));

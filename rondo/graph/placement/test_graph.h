@@ -32,8 +32,8 @@ inline Links links_of(const std::vector<DeviceInfo>& devices, Link link) {
   return links;
 }
 
-// A graph whose nodes take and give what the test says: `seconds` on any device,
-// and one tensor of `bytes`.
+// A graph whose nodes take and give what the test says: `seconds` on any
+// device, and one tensor of `bytes`.
 struct TimedGraph {
   Graph g;
   CostModel costs;
