@@ -11,6 +11,9 @@ namespace {
 constexpr int kFormat = 1;
 // Attributes that are there for those who look at the graph.
 constexpr std::string_view kShapes = "_output_shapes";
+// TensorFlow's, for colocated_with(): a list of "loc:@name".
+constexpr std::string_view kClass = "_class";
+constexpr std::string_view kClassPrefix = "loc:@";
 
 void node_to_message(const Node& node, const ConstantsOut& constants,
                      proto::NodeDef& message) {
@@ -24,6 +27,9 @@ void node_to_message(const Node& node, const ConstantsOut& constants,
   auto& attrs = *message.mutable_attr();
   for (const auto& [name, value] : node.attrs().items())
     attr_to_message(value, constants, attrs[name]);
+  for (const std::string& name : node.colocated_with())
+    attrs[std::string(kClass)].mutable_list()->add_s(
+        fmt::format("{}{}", kClassPrefix, name));
   if (node.outputs().empty()) return;
   auto& shapes = *attrs[std::string(kShapes)].mutable_list();
   for (const TensorType& type : node.outputs())
@@ -61,6 +67,7 @@ class Builder {
     if (node.name() != message.name())
       refuse(message, "there are two nodes of this name");
     node.set_device(message.device());
+    node.set_colocated_with(colocated_with(message));
     set_shapes(message, node);
   }
 
@@ -151,6 +158,17 @@ class Builder {
                       node.describe(), later.input, name_of(value.dtype()),
                       name_of(node.input(later.input).dtype())));
     node.set_input(later.input, value);
+  }
+
+  static std::vector<std::string> colocated_with(
+      const proto::NodeDef& message) {
+    std::vector<std::string> names;
+    const auto found = message.attr().find(std::string(kClass));
+    if (found == message.attr().end()) return names;
+    for (const std::string& text : found->second.list().s())
+      if (text.starts_with(kClassPrefix))
+        names.push_back(text.substr(kClassPrefix.size()));
+    return names;
   }
 
   // What was known of the outputs, by what is now inferred and besides.

@@ -111,6 +111,15 @@ class Graph:
             self._core.exit_scope()
 
     @contextlib.contextmanager
+    def colocate_with(self, op, ignore_existing=False):
+        """Operations made within go to the device of this one."""
+        self._core.enter_colocate_scope(node_of(op), ignore_existing)
+        try:
+            yield
+        finally:
+            self._core.exit_scope()
+
+    @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
         """Operations made within run after these; None drops all others."""
         clear = control_inputs is None
@@ -190,6 +199,11 @@ class Operation:
     def device(self):
         return self._node.device
 
+    def colocation_groups(self):
+        """Where it goes by colocate_with, as TensorFlow writes it."""
+        names = self._node.colocated_with or [self._node.name]
+        return [f"loc:@{name}".encode() for name in names]
+
     @property
     def origin(self):
         """The line of the program that made it: "train.py:12"."""
@@ -268,6 +282,11 @@ def name_scope(name, default_name=None, values=None):
 def device(name):
     """Operations made within ask for this device, such as "/cpu:0"."""
     return get_default_graph().device(name)
+
+
+def colocate_with(op, ignore_existing=False):
+    """Operations made within go to the device of this one."""
+    return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def control_dependencies(control_inputs):
