@@ -38,6 +38,8 @@ class Graph:
         # Data sets that iterators take elements from; shuffles without a seed.
         self._datasets = []
         self._shuffles = 0
+        # Where variables are kept; "": their worker's own container.
+        self.container_name = ""
 
     @contextlib.contextmanager
     def as_default(self):
@@ -118,6 +120,16 @@ class Graph:
             yield
         finally:
             self._core.exit_scope()
+
+    @contextlib.contextmanager
+    def container(self, name):
+        """Variables made within are kept in this container of their worker, which
+        sessions on the same worker share."""
+        before, self.container_name = self.container_name, name
+        try:
+            yield
+        finally:
+            self.container_name = before
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
@@ -287,6 +299,11 @@ def device(name):
 def colocate_with(op, ignore_existing=False):
     """Operations made within go to the device of this one."""
     return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(name):
+    """Variables made within are kept in this container of their worker."""
+    return get_default_graph().container(name)
 
 
 def control_dependencies(control_inputs):
