@@ -10,6 +10,7 @@
 #include "array.h"
 #include "attr.h"
 #include "bindings.h"
+#include "cause.h"
 #include "dtype.h"
 #include "graph.h"
 #include "program_call.h"
@@ -67,7 +68,7 @@ DataGeneratorMaker generator(nb::object begin) {
         if (got.is_none()) return std::optional<DataElement>();
         return std::optional(to_element(got));
       } catch (const nb::python_error& e) {
-        return raised(e, "the generator");
+        return status_of(e, "the generator");
       }
     };
   };
@@ -85,7 +86,7 @@ std::function<Result<Dataset>(DataElement)> dataset_function(
         arrays.append(to_array(tensor.unique() ? tensor : tensor.clone()));
       return nb::cast<Dataset>((*function)(arrays));
     } catch (const nb::python_error& e) {
-      return raised(e, "the function");
+      return status_of(e, "the function");
     }
   };
 }
@@ -111,7 +112,7 @@ class PyDatasetIterator {
   PyDatasetIterator(const Dataset& dataset, uint64_t pass)
       : iterator_(std::make_unique<DatasetIterator>(dataset.iterate(pass))) {}
   ~PyDatasetIterator() {
-    nb::gil_scoped_release release;  // its threads may be waiting for it
+    const GilRelease release;  // its threads may be waiting for it
     iterator_.reset();
   }
   PyDatasetIterator(const PyDatasetIterator&) = delete;
@@ -120,7 +121,7 @@ class PyDatasetIterator {
   nb::object next() {
     NextElement element = std::optional<DataElement>();
     {
-      nb::gil_scoped_release release;
+      const GilRelease release;
       const std::lock_guard lock(mutex_);
       const RunInterrupt interrupt(iterator_->cancellation());
       element = iterator_->next();
@@ -282,7 +283,6 @@ void bind_datasets(nb::module_& m) {
            nb::arg("number") = 0)
       .def("next", &PyDatasetIterator::next,
            "The arrays of the next element; None at the end.");
-  m.def("end_program_calls", &end_program_calls);
 }
 
 }  // namespace rondo::python
