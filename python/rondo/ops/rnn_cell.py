@@ -4,6 +4,7 @@ import collections
 
 from .. import initializers as _initializers
 from ..errors import InvalidArgumentError
+from ..framework import nest
 from ..framework.build import convert_to_tensor
 from ..framework.dtypes import as_dtype, float32
 from ..framework.variable_scope import get_variable, variable_scope
@@ -60,7 +61,7 @@ class RNNCell:
     def zero_state(self, batch_size, dtype=None):
         """Zeros, as the state is before the first step."""
         dtype = self.dtype if dtype is None else dtype
-        return _map(
+        return nest.map_structure(
             lambda size: array.zeros([batch_size, size], dtype), self.state_size
         )
 
@@ -301,34 +302,11 @@ class DropoutWrapper(RNNCell):
         # What an LSTM remembers, c, is not dropped.
         if isinstance(state, LSTMStateTuple):
             return LSTMStateTuple(state.c, self._drop(state.h, self._state, 1))
-        return _map(lambda x: self._drop(x, self._state, 1), state)
+        return nest.map_structure(lambda x: self._drop(x, self._state, 1), state)
 
 
 def _is_one(keep):
     return isinstance(keep, (int, float)) and keep == 1
-
-
-def _map(function, structure):
-    """The function of each leaf of nested tuples."""
-    if isinstance(structure, (list, tuple)):
-        parts = [_map(function, part) for part in structure]
-        if hasattr(structure, "_fields"):
-            return type(structure)(*parts)
-        return type(structure)(parts)
-    return function(structure)
-
-
-def _flat(structure):
-    """The leaves of nested tuples, in order."""
-    if isinstance(structure, (list, tuple)):
-        return [leaf for part in structure for leaf in _flat(part)]
-    return [structure]
-
-
-def _packed(structure, leaves):
-    """These leaves as another structure has its own."""
-    leaves = iter(leaves)
-    return _map(lambda _: next(leaves), structure)
 
 
 __all__ = [
