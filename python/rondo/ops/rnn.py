@@ -1,11 +1,11 @@
 """Recurrent networks: a cell, step by step along a sequence."""
 
 from ..errors import InvalidArgumentError
-from ..framework import nest
 from ..framework.build import convert_to_tensor, one, several
 from ..framework.variable_scope import variable_scope
 from . import array, math
 from .control import while_loop
+from .rnn_cell import _flat, _packed
 
 
 def dynamic_rnn(
@@ -54,11 +54,11 @@ def _loop(cell, inputs, lengths, state, parallel_iterations):
     """Both time-major."""
     steps, batch = _extent(inputs, 0), _extent(inputs, 1)
     size = cell.output_size
-    kind = nest.flatten(state)[0].dtype
+    kind = _flat(state)[0].dtype
     outputs = array.zeros([steps, batch, size], kind)
-    leaves = nest.flatten(state)
+    leaves = _flat(state)
 
-    shapes = [[inputs.shape[1], size] for size in nest.flatten(cell.state_size)]
+    shapes = [[inputs.shape[1], size] for size in _flat(cell.state_size)]
 
     def shaped(leaves):
         for leaf, shape in zip(leaves, shapes, strict=True):
@@ -68,9 +68,9 @@ def _loop(cell, inputs, lengths, state, parallel_iterations):
     def body(time, rest, outputs, *before):
         now, rest = several("TakeRow", [rest, time])
         now.set_shape(inputs.shape[1:])
-        old = nest.pack(state, shaped(before))
+        old = _packed(state, shaped(before))
         output, new = cell(now, old)
-        output, after = _masked(time, lengths, output, list(before), nest.flatten(new))
+        output, after = _masked(time, lengths, output, list(before), _flat(new))
         outputs = one("SetRow", [outputs, time, output])
         return [time + 1, rest, outputs, *after]
 
@@ -83,7 +83,7 @@ def _loop(cell, inputs, lengths, state, parallel_iterations):
     )
     outputs = left[2]
     outputs.set_shape([inputs.shape[0], inputs.shape[1], size])
-    return outputs, nest.pack(state, shaped(left[3:]))
+    return outputs, _packed(state, shaped(left[3:]))
 
 
 def static_rnn(
@@ -107,10 +107,8 @@ def static_rnn(
         outputs = []
         for time, x in enumerate(inputs):
             output, new = cell(x, state)
-            output, after = _masked(
-                time, lengths, output, nest.flatten(state), nest.flatten(new)
-            )
-            state = nest.pack(state, after)
+            output, after = _masked(time, lengths, output, _flat(state), _flat(new))
+            state = _packed(state, after)
             outputs.append(output)
         return outputs, state
 
@@ -141,13 +139,13 @@ def _lengths(lengths, batch, graph):
 def _first_state(cell, state, inputs, dtype):
     """The initial state, of inputs [steps, batch, features]."""
     if state is not None:
-        if len(nest.flatten(state)) != len(nest.flatten(cell.state_size)):
+        if len(_flat(state)) != len(_flat(cell.state_size)):
             raise InvalidArgumentError(
-                f"initial_state has {len(nest.flatten(state))} tensors, the state of "
-                f"{cell.name} {len(nest.flatten(cell.state_size))}"
+                f"initial_state has {len(_flat(state))} tensors, the state of "
+                f"{cell.name} {len(_flat(cell.state_size))}"
             )
-        leaves = [convert_to_tensor(x, graph=inputs.graph) for x in nest.flatten(state)]
-        return nest.pack(cell.state_size, leaves)
+        leaves = [convert_to_tensor(x, graph=inputs.graph) for x in _flat(state)]
+        return _packed(cell.state_size, leaves)
     if dtype is None:
         raise InvalidArgumentError("it takes either initial_state or dtype")
     return cell.zero_state(_extent(inputs, 1), dtype)

@@ -4,9 +4,11 @@ import collections
 
 from .. import initializers as _initializers
 from ..errors import InvalidArgumentError
-from ..framework import nest
 from ..framework.build import convert_to_tensor
 from ..framework.dtypes import as_dtype, float32
+from ..framework.nest import flatten as _flat  # noqa: F401
+from ..framework.nest import map_structure as _map
+from ..framework.nest import pack as _packed  # noqa: F401
 from ..framework.variable_scope import get_variable, variable_scope
 from . import array, math, matrix, nn
 
@@ -61,7 +63,7 @@ class RNNCell:
     def zero_state(self, batch_size, dtype=None):
         """Zeros, as the state is before the first step."""
         dtype = self.dtype if dtype is None else dtype
-        return nest.map_structure(
+        return _map(
             lambda size: array.zeros([batch_size, size], dtype), self.state_size
         )
 
@@ -302,7 +304,7 @@ class DropoutWrapper(RNNCell):
         # What an LSTM remembers, c, is not dropped.
         if isinstance(state, LSTMStateTuple):
             return LSTMStateTuple(state.c, self._drop(state.h, self._state, 1))
-        return nest.map_structure(lambda x: self._drop(x, self._state, 1), state)
+        return _map(lambda x: self._drop(x, self._state, 1), state)
 
 
 def _is_one(keep):
