@@ -460,6 +460,9 @@ else:
     never = endless.filter(lambda x: x < 0)
     if sys.argv[1] == "thread":
         never = never.prefetch(1)
+    if sys.argv[1] == "stuck":
+        waits = iter(lambda: threading.Event().wait(), 1)
+        never = rd.data.Dataset.from_generator(lambda: waits, rd.int64).prefetch(1)
     def interrupt():
         os.kill(os.getpid(), signal.SIGINT)
     threading.Timer(0.3, interrupt).start()
@@ -470,7 +473,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("how", ["exit", "session", "direct", "thread"])
+@pytest.mark.parametrize("how", ["exit", "session", "direct", "thread", "stuck"])
 def test_programs_end(how):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, how],

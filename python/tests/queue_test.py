@@ -481,3 +481,13 @@ def test_coordinator_names_threads_that_do_not_stop():
         coord.join(stop_grace_period_secs=0)
     go_on.set()
     thread.join()
+
+
+def test_ctrl_c_stops_the_threads_of_a_coordinator():
+    coord = rd.train.Coordinator()
+    with pytest.raises(KeyboardInterrupt):
+        with coord.stop_on_exception():
+            raise KeyboardInterrupt
+    assert coord.should_stop()
+    with pytest.raises(KeyboardInterrupt):
+        coord.join([])
