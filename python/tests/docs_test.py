@@ -8,6 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
+from rondo.framework import op_gradients
 
 import rondo as rd
 
@@ -86,6 +87,7 @@ images = np.ones((4, 784), np.float32)
 """,
     ("graph.md", "Printing and asserting", 0): "x = y = rd.constant([1.0, 2.0])",
     ("graph.md", "Functions of one's own", 0): "x = rd.constant([1.0, 2.0])",
+    ("graph.md", "Functions of one's own", 2): "x = rd.constant([1.0, 2.0])",
     ("graph.md", "Operations of one's own", 0): """
 x = rd.constant([1.0, 2.0])
 shutil.copy(BUILD / "examples" / "custom_op.so", "custom_op.so")
@@ -117,6 +119,7 @@ ALL = list(blocks())
 )
 def test_block(document, heading, number, block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(op_gradients, "_registered", dict(op_gradients._registered))
     for name in [n for n in os.environ if n.startswith("RONDO_")]:
         monkeypatch.delenv(name)
     rd.reset_default_graph()

@@ -73,6 +73,19 @@ def test_fetches_in_a_defaultdict():
     assert got == {"a": 1} and got["b"] == []
 
 
+def test_arguments_that_are_none():
+    x = rd.placeholder(rd.float32, name="x")
+    with rd.Session() as s:
+        for call, why in (
+            (lambda: s.run(x, [(x, 1)]), "feed_dict: expected a dict"),
+            (lambda: s.run(x, {x: 1}, 3), "options is 3, expected rondo.RunOptions"),
+            (lambda: s.run([x, None], {x: 1}), "a fetch is None, as is the gradient"),
+        ):
+            with pytest.raises(rd.InvalidArgumentError, match=why):
+                call()
+        assert s.run(x, {x: 1}) == 1
+
+
 def test_an_array_is_no_fetch():
     with rd.Session() as s, pytest.raises(rd.InvalidArgumentError, match="neither a"):
         s.run(np.zeros(2))

@@ -158,6 +158,10 @@ class Graph:
     def seed(self, seed):
         self._core.seed = seed or 0
 
+    def to_dot(self):
+        """The graph in Graphviz's language: for `dot -Tsvg`."""
+        return _core.to_dot(self._core)
+
     def __repr__(self):
         return f"<rondo.Graph of {len(self._core)} operations>"
 
