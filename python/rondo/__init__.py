@@ -18,7 +18,18 @@ Start that with `rondo run -n 4 -- python program.py`, torchrun, mpirun or srun.
 
 import atexit as _atexit
 
-from . import data, errors, initializers, layers, losses, models, nn, summary, train
+from . import (
+    data,
+    errors,
+    initializers,
+    layers,
+    losses,
+    models,
+    nn,
+    summary,
+    sysconfig,
+    train,
+)
 from ._core import (
     Communicator,
     DType,
@@ -74,6 +85,7 @@ from .framework.graph import (
     reset_default_graph,
     set_random_seed,
 )
+from .framework.op_gradients import RegisterGradient
 from .framework.op_library import load_op_library
 from .framework.session import (
     ConfigProto,
@@ -153,9 +165,9 @@ from .ops.array import (
     unique_with_counts,
     unstack,
     where,
+    zeros,
     zeros_like,
 )
-from .ops.array import zeros as _graph_zeros
 from .ops.check import (
     Assert,
     assert_equal,
@@ -311,6 +323,7 @@ __all__ = [
     "Print",
     "QueueBase",
     "RandomShuffleQueue",
+    "RegisterGradient",
     "ResourceError",
     "RunMetadata",
     "RunOptions",
@@ -500,6 +513,7 @@ __all__ = [
     "sub",
     "subtract",
     "summary",
+    "sysconfig",
     "take_along_axis",
     "tanh",
     "tile",
@@ -533,24 +547,6 @@ def full(shape, value, dtype="float32"):
     array = empty(shape, dtype)
     array.fill(value)
     return array
-
-
-def zeros(shape, dtype="float32", name=None):
-    """As empty, with every element 0: an array, which wherever a tensor is
-    expected is a constant of the graph.
-
-    A tensor of the graph with a name, a type of Rondo's (rondo.float32), or a
-    shape with tensors in it.
-    """
-    if name is not None or isinstance(dtype, DType) or _of_graph(shape):
-        return _graph_zeros(shape, dtype, name)
-    return full(shape, 0, dtype)
-
-
-def _of_graph(shape):
-    if isinstance(shape, (list, tuple)):
-        return any(hasattr(d, "graph") for d in shape)
-    return hasattr(shape, "graph") or isinstance(shape, TensorShape)
 
 
 # A rank that ends without closing is not a rank that was lost.

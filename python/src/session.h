@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "graph.h"
+#include "program_call.h"
 #include "rondo/runtime/session.h"
 
 namespace nb = nanobind;
@@ -17,7 +18,7 @@ struct PySession {
       : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
   PySession(PySession&&) = default;
   ~PySession() {
-    nb::gil_scoped_release release;  // a worker may be letting an array go
+    const GilRelease release;  // a worker may be letting an array go
     session.reset();
   }
 

@@ -31,6 +31,8 @@ class Graph:
         self._collections = {}
         # Python functions that operations of this graph call.
         self._host_functions = []
+        # By operation, gradients to take instead of its own.
+        self._gradient_overrides = {}
         # What variable scopes keep: variables by name, and names in use.
         self._variables = {}
         self._scope_names = {}
@@ -44,11 +46,11 @@ class Graph:
     @contextlib.contextmanager
     def as_default(self):
         """with graph.as_default(): operations are added to this graph."""
-        _stack().append(self)
+        _defaults.graphs.append(self)
         try:
             yield self
         finally:
-            _stack().remove(self)
+            remove_last(_defaults.graphs, self)
 
     def get_operations(self):
         """All operations, in the order in which they were made."""
@@ -142,6 +144,14 @@ class Graph:
         finally:
             self._core.exit_scope()
 
+    def gradient_override_map(self, op_type_map):
+        """with graph.gradient_override_map({"Sign": "Straight"}): the gradient of
+        the operations made within is the one that RegisterGradient("Straight")
+        registered."""
+        from .op_gradients import overridden
+
+        return overridden(self, op_type_map)
+
     def add_to_collection(self, name, value):
         from .tensor import Tensor
 
@@ -168,6 +178,10 @@ class Graph:
     @seed.setter
     def seed(self, seed):
         self._core.seed = seed or 0
+
+    def to_dot(self):
+        """The graph in Graphviz's language: for `dot -Tsvg`."""
+        return _core.to_dot(self._core)
 
     def __repr__(self):
         return f"<rondo.Graph of {len(self._core)} operations>"
@@ -267,8 +281,13 @@ _defaults = _Defaults()
 _global = [Graph()]
 
 
-def _stack():
-    return _defaults.graphs
+def remove_last(stack, item):
+    """Takes the innermost of an item off: the same one may be entered twice, and
+    what was entered by hand may be left in another order."""
+    for i in reversed(range(len(stack))):
+        if stack[i] is item:
+            del stack[i]
+            return
 
 
 def get_default_graph():
