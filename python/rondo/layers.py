@@ -186,9 +186,8 @@ def conv2d_transpose(
         if layout == "NCHW":
             whole = [batch, filters, *image]
         y = _nn.conv2d_transpose(x, kernel, whole, steps, padding.upper(), layout)
-        y.set_shape(
-            [x.shape[0], *[e if isinstance(e, int) else None for e in whole[1:]]]
-        )
+        known = [e if isinstance(e, int) else None for e in whole[1:]]
+        y.set_shape([x.shape[0], *known])
         if use_bias:
             bias = get_variable(
                 "bias",

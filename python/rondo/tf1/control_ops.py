@@ -35,15 +35,22 @@ def _otherwise(pred, function, other):
     return lambda: rd.cond(pred, function, other)
 
 
-while_loop = accepting(
-    _control.while_loop,
-    ignored=("back_prop", "swap_memory", "return_same_structure"),
-    refused=("maximum_iterations",),
-    order=(
-        "cond", "body", "loop_vars", "shape_invariants", "parallel_iterations",
-        "back_prop", "swap_memory", "name",
-    ),
-)  # fmt: skip
+def while_loop(
+    cond, body, loop_vars, shape_invariants=None, parallel_iterations=10,
+    back_prop=True, swap_memory=False, name=None, maximum_iterations=None,
+    return_same_structure=False,
+):  # fmt: skip
+    """The loop variables after as many runs of body as cond holds before; of a
+    single one, itself."""
+    if maximum_iterations is not None:
+        raise InvalidArgumentError(
+            "while_loop: maximum_iterations is not supported; count in the loop"
+        )
+    got = _control.while_loop(
+        cond, body, loop_vars, shape_invariants, parallel_iterations, name
+    )
+    single = isinstance(loop_vars, (list, type(()))) and len(loop_vars) == 1
+    return got[0] if single and not return_same_structure else got
 
 
 def tuple(tensors, name=None, control_inputs=None):

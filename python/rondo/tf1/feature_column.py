@@ -298,8 +298,10 @@ def input_layer(features, feature_columns, weight_collections=None, trainable=Tr
         return rd.concat(parts, 1)
 
 
-def linear_model(features, feature_columns, units=1, sparse_combiner="sum",
-                 weight_collections=None, trainable=True, cols_to_vars=None):  # fmt: skip
+def linear_model(
+    features, feature_columns, units=1, sparse_combiner="sum",
+    weight_collections=None, trainable=True, cols_to_vars=None,
+):  # fmt: skip
     """The sum of a product for each column, and a bias."""
     columns = sorted(_listed(feature_columns), key=lambda c: c.name)
     with variable_scope(None, "linear_model"):

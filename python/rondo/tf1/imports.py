@@ -42,7 +42,7 @@ def _python_modules():
     module("python.ops.rnn_cell", **vars(_tf1.nn.rnn_cell))
     module("python.ops.rnn", **_names(rnn, rnn.__all__))
     for name in ("math_ops", "array_ops", "control_flow_ops", "nn_ops", "init_ops"):
-        module(f"python.ops.{name}", **{k: v for k, v in vars(_tf1).items()})
+        module(f"python.ops.{name}", **vars(_tf1))
     module("python.client.timeline", Timeline=config.Timeline)
     module("python.client.device_lib", list_local_devices=_list_local_devices)
     module("python.platform.flags", **vars(_tf1.flags))

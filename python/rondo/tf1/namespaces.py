@@ -27,8 +27,8 @@ math = _module(
     "math",
     **_named(
         rd,
-        "abs add add_n ceil cos cumsum divide equal exp floor floordiv floormod greater "
-        "greater_equal is_nan less less_equal log log1p logical_and logical_not "
+        "abs add add_n ceil cos cumsum divide equal exp floor floordiv floormod "
+        "greater greater_equal is_nan less less_equal log log1p logical_and logical_not "
         "logical_or maximum minimum mod multiply negative not_equal pow round rsqrt "
         "sigmoid sign sin sqrt square squared_difference subtract tanh truediv",
     ),

@@ -25,11 +25,8 @@ class RunConfig:
         unknown = set(fields) - set(_FIELDS)
         if unknown:
             raise InvalidArgumentError(f"RunConfig: there is no {sorted(unknown)}")
-        if (
-            fields.get("save_checkpoints_steps")
-            and "save_checkpoints_secs" not in fields
-        ):
-            fields["save_checkpoints_secs"] = None
+        if fields.get("save_checkpoints_steps"):
+            fields.setdefault("save_checkpoints_secs", None)
         self.__dict__.update(_FIELDS)
         self.__dict__.update(fields, model_dir=model_dir, tf_random_seed=tf_random_seed)
 
