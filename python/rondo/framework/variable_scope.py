@@ -121,6 +121,10 @@ def variable_scope(
             yield scope
     finally:
         graph._variable_scope = outer
+        # Names that are made unique begin again when the scope is entered again,
+        # so that a model that is built twice finds its variables.
+        for used in [n for n in graph._scope_names if n.startswith(name + "/")]:
+            del graph._scope_names[used]
 
 
 def _unique_scope(graph, outer, name):
