@@ -258,4 +258,11 @@ merge_all_summaries = summary.merge_all
 merge_summary = summary.merge
 initialize_all_tables = tables_initializer
 
+
+def disable_v2_behavior():
+    """There is no other."""
+
+
+disable_eager_execution = disable_v2_behavior
+
 __getattr__ = getattr_of("tf")
