@@ -230,6 +230,15 @@ class GraphDef:
         self._data = bytes(data)
 
 
+class NodeDef:
+    """What Operation.node_def has of a node."""
+
+    def __init__(self, name="", op="", device=""):
+        self.name = name
+        self.op = op
+        self.device = device
+
+
 class Operation:
     """A node of a graph."""
 
@@ -272,6 +281,11 @@ class Operation:
     def origin(self):
         """The line of the program that made it: "train.py:12"."""
         return self._node.origin
+
+    @property
+    def node_def(self):
+        """Name, operation and device, as TensorFlow's message of that name."""
+        return NodeDef(self.name, self.type, self.device)
 
     def get_attr(self, name):
         try:

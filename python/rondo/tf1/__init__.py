@@ -183,7 +183,7 @@ from .. import (  # noqa: F401
     zeros_initializer,
     zeros_like,
 )
-from ..framework.graph import GraphDef  # noqa: F401
+from ..framework.graph import GraphDef, NodeDef  # noqa: F401
 from ..framework.shape import Dimension  # noqa: F401
 from ..framework.summary_proto import Summary  # noqa: F401
 from ..ops.rnn import reverse_sequence  # noqa: F401
