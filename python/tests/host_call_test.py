@@ -90,11 +90,12 @@ def test_what_it_raises_is_the_cause(session):
     assert session.run(rd.constant(1)) == 1
 
 
-def test_an_error_of_rondos_keeps_its_kind(session):
+@pytest.mark.parametrize("kind", [rd.UnavailableError, rd.OutOfRangeError])
+def test_an_error_of_rondos_keeps_its_kind(session, kind):
     def function():
-        raise rd.UnavailableError("no service")
+        raise kind("no service")
 
-    with pytest.raises(rd.UnavailableError, match="no service"):
+    with pytest.raises(kind, match="no service"):
         session.run(rd.py_func(function, [], rd.float32))
 
 

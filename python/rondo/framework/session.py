@@ -226,6 +226,11 @@ class Session:
                 for x in parts
             ]
             return lambda arrays: IndexedSlicesValue(*(f and f(arrays) for f in got))
+        if hasattr(what, "_fetched"):
+            # Something that a run gives tensors for and that is made of them.
+            tensors, made_of = what._fetched()
+            got = self._collect(list(tensors), values, nodes, places)
+            return lambda arrays: made_of(got(arrays))
         element = self.graph.as_graph_element(what)
         if isinstance(element, Operation):
             nodes.append(element._node)
@@ -233,7 +238,7 @@ class Session:
         at = places.setdefault(element._value, len(values))
         if at == len(values):
             values.append(element._value)
-        if element._value.op in _GIVES_BYTES:
+        if element._value.op in _GIVES_BYTES or element._value in self.graph._texts:
             return lambda arrays: arrays[at].tobytes()
 
         def result(arrays):
@@ -264,6 +269,11 @@ class Session:
                 ) from None
             feeds.append((tensor._value, array))
         return feeds
+
+    @property
+    def graph_def(self):
+        """The graph as bytes: graph.as_graph_def()."""
+        return self.graph.as_graph_def()
 
     def close(self):
         """Ends the runs of other threads and lets the variables go; nothing can be
