@@ -15,17 +15,19 @@ constexpr size_t kRemembered = 4096;
 // What the kernels of one run see.
 class StepTable::StepRendezvous final : public Rendezvous {
  public:
-  StepRendezvous(StepTable& table, int64_t step) : table_(table), step_(step) {}
+  StepRendezvous(std::shared_ptr<StepTable> table, int64_t step)
+      : table_(std::move(table)), step_(step) {}
+  ~StepRendezvous() override { table_->finish(step_); }
   Status send(const std::string& key, Parcel parcel) override {
-    return table_.send(step_, key, std::move(parcel));
+    return table_->send(step_, key, std::move(parcel));
   }
   void recv(const std::string& key, Done done) override {
-    table_.recv(step_, key, std::move(done));
+    table_->recv(step_, key, std::move(done));
   }
-  void abort(const Status& why) override { table_.abort(step_, why); }
+  void abort(const Status& why) override { table_->abort(step_, why); }
 
  private:
-  StepTable& table_;
+  const std::shared_ptr<StepTable> table_;
   const int64_t step_;
 };
 
@@ -38,7 +40,7 @@ std::shared_ptr<Rendezvous> StepTable::rendezvous(int64_t step) {
     const MutexLock lock(mutex_);
     if (!ended_.contains(step)) steps_[step];
   }
-  return std::make_shared<StepRendezvous>(*this, step);
+  return std::make_shared<StepRendezvous>(shared_from_this(), step);
 }
 
 Status StepTable::over(int64_t step) const {
@@ -59,7 +61,7 @@ Status StepTable::send(int64_t step, const std::string& key,
       done = std::move(at->second);
       entry.awaited.erase(at);
       forget_if_done(step);
-    } else if (!entry.sent.emplace(key, std::move(parcel)).second) {
+    } else if (!entry.sent.try_emplace(key, std::move(parcel)).second) {
       return error(Code::kInternal, "\"{}\" was sent twice in one step", key);
     }
   }
@@ -70,13 +72,35 @@ Status StepTable::send(int64_t step, const std::string& key,
 void StepTable::recv(int64_t step, const std::string& key,
                      Rendezvous::Done done) {
   if (is_local_(key)) return get(step, key, std::move(done));
-  Status ended;
+  Status failure;
   {
     const MutexLock lock(mutex_);
-    ended = over(step);
+    failure = over(step);
+    if (failure.ok() &&
+        !steps_[step].asked.try_emplace(key, std::move(done)).second)
+      failure = error(Code::kInternal,
+                      "\"{}\" is waited for twice in one step", key);
   }
-  if (!ended.ok()) return done(ended);
-  remote_(step, key, std::move(done));
+        // try_emplace() has not moved from `done` then.
+  if (!failure.ok()) return done(failure);
+  remote_(step, key, [self = shared_from_this(), step, key](auto parcel) {
+    self->arrive(step, key, std::move(parcel));
+  });
+}
+
+void StepTable::arrive(int64_t step, const std::string& key,
+                       Result<Rendezvous::Parcel> parcel) {
+  Rendezvous::Done done;
+  {
+    const MutexLock lock(mutex_);
+    const auto entry = steps_.find(step);
+    if (entry == steps_.end()) return;  // it was aborted meanwhile
+    const auto at = entry->second.asked.find(key);
+    if (at == entry->second.asked.end()) return;
+    done = std::move(at->second);
+    entry->second.asked.erase(at);
+  }
+  done(std::move(parcel));
 }
 
 void StepTable::get(int64_t step, const std::string& key,
@@ -97,8 +121,8 @@ void StepTable::get(int64_t step, const std::string& key,
         failure = error(Code::kInternal,
                         "step {} is over here and did not send \"{}\"", step,
                         key);
-      } else if (!entry.awaited.emplace(key, std::move(done)).second) {
-        // emplace() has not moved from `done` then.
+      } else if (!entry.awaited.try_emplace(key, std::move(done)).second) {
+        // try_emplace() has not moved from `done` then.
         failure = error(Code::kInternal,
                         "\"{}\" is waited for twice in one step", key);
       } else {
@@ -141,6 +165,7 @@ void StepTable::abort(int64_t step, const Status& why) {
     remember(step, why);
   }
   for (auto& [key, done] : entry.awaited) done(why);
+  for (auto& [key, done] : entry.asked) done(why);
 }
 
 void StepTable::abort_all(const Status& why) {

@@ -30,12 +30,11 @@ class StepTable : public std::enable_shared_from_this<StepTable> {
             FetchRemote remote);
 
   // For the run of a step on this task: sends stay here; recv takes what this
-  // task sent, or asks the task that sends it. Must not outlive the table.
+  // task sent, or asks the task that sends it. The run is over when it is let
+  // go.
   std::shared_ptr<Rendezvous> rendezvous(int64_t step);
   // For another task, which takes the tensor.
   void get(int64_t step, const std::string& key, Rendezvous::Done done);
-  // The run of the step here is over.
-  void finish(int64_t step);
   // Everybody who waits in the step, now or later, gets `why`.
   void abort(int64_t step, const Status& why);
   // The same for all steps that there are.
@@ -48,10 +47,16 @@ class StepTable : public std::enable_shared_from_this<StepTable> {
   struct Step {
     std::unordered_map<std::string, Rendezvous::Parcel> sent;
     std::unordered_map<std::string, Rendezvous::Done> awaited;
+    // Of recv: what another task was asked for.
+    std::unordered_map<std::string, Rendezvous::Done> asked;
     bool run_over = false;
   };
   Status send(int64_t step, const std::string& key, Rendezvous::Parcel parcel);
   void recv(int64_t step, const std::string& key, Rendezvous::Done done);
+  void arrive(int64_t step, const std::string& key,
+              Result<Rendezvous::Parcel> parcel);
+  // The run of the step here is over.
+  void finish(int64_t step);
   // Why the step is over; ok while it is not.
   Status over(int64_t step) const RONDO_REQUIRES(mutex_);
   void forget_if_done(int64_t step) RONDO_REQUIRES(mutex_);

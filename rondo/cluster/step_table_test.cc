@@ -15,10 +15,12 @@ using Parcel = Rendezvous::Parcel;
 struct Table {
   std::shared_ptr<StepTable> table = std::make_shared<StepTable>(
       [](const std::string& key) { return !key.starts_with("far"); },
-      [this](int64_t step, const std::string& key, Rendezvous::Done) {
+      [this](int64_t step, const std::string& key, Rendezvous::Done done) {
         asked = fmt::format("{} {}", step, key);
+        answer = std::move(done);
       });
   std::string asked;
+  Rendezvous::Done answer;
 };
 
 struct Taken {
@@ -46,14 +48,27 @@ TEST(StepTable, SendAndGetInEitherOrder) {
 TEST(StepTable, AsksOtherTasks) {
   Table t;
   Taken taken;
-  t.table->rendezvous(3)->recv("far/x", taken.done());
+  auto step = t.table->rendezvous(3);
+  step->recv("far/x", taken.done());
   EXPECT_EQ(t.asked, "3 far/x");
+  t.answer(number(4));
+  EXPECT_EQ((*taken.parcel)->tensor.span<float>()[0], 4);
+}
+
+TEST(StepTable, AbortDoesNotWaitForOtherTasks) {
+  Table t;
+  Taken taken;
+  auto step = t.table->rendezvous(3);
+  step->recv("far/x", taken.done());
+  step->abort(error(Code::kCancelled, "enough"));
+  EXPECT_EQ(taken.parcel->status().message(), "enough");
+  t.answer(number(4));  // comes to nobody
+  EXPECT_FALSE(taken.parcel->ok());
 }
 
 TEST(StepTable, StepsGoWhenAllIsTaken) {
   Table t;
   ASSERT_TRUE(t.table->rendezvous(1)->send("a", number(2)).ok());
-  t.table->finish(1);
   EXPECT_EQ(t.table->size(), 1u);  // somebody will ask for it
   Taken taken, late;
   t.table->get(1, "a", taken.done());
@@ -69,7 +84,7 @@ TEST(StepTable, WhatIsNeverSentIsNotWaitedFor) {
   auto step = t.table->rendezvous(1);
   Taken taken;
   t.table->get(1, "a", taken.done());
-  t.table->finish(1);
+  step.reset();
   EXPECT_THAT(taken.parcel->status().message(), HasSubstr("did not send \"a\""));
 }
 
