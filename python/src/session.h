@@ -15,6 +15,8 @@ namespace rondo::python {
 struct PySession {
   PySession(const PyGraph& g, SessionOptions options)
       : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
+  PySession(const PyGraph& g, std::unique_ptr<Session> s)
+      : graph(g.graph), session(std::move(s)) {}
   PySession(PySession&&) = default;
   ~PySession() {
     nb::gil_scoped_release release;  // a worker may be letting an array go

@@ -12,6 +12,7 @@
 #include "rondo/base/status.h"
 #include "rondo/cluster/cluster_spec.h"
 #include "rondo/cluster/session_options.h"
+#include "rondo/cluster/task_status.h"
 #include "rondo/cluster/tls.h"
 
 namespace rondo {
@@ -20,15 +21,6 @@ struct HelloInfo {
   std::string task;
   uint64_t incarnation = 0;
   std::vector<int> link_ports;  // IPv4, IPv6; 0: none
-};
-
-struct TaskStatus {
-  std::string task;
-  std::vector<std::string> devices;
-  int64_t graphs = 0;
-  int64_t steps = 0;
-  int64_t sessions = 0;
-  double up_seconds = 0;
 };
 
 // What a task does about calls. Several threads may call at once.

@@ -17,13 +17,13 @@ class MasterSession final : public Session::Impl {
  public:
   // `workers`: that of this process last; `keeps` lives as long as they are
   // used. Nodes that ask for nothing go to this process's devices.
-  MasterSession(Graph& graph, std::vector<std::shared_ptr<Worker>> workers,
+  MasterSession(Graph& of, std::vector<std::shared_ptr<Worker>> workers,
                 std::shared_ptr<void> keeps,
                 const ClusterSessionOptions& options)
-      : Impl(graph, devices_of(workers)),
+        : Impl(of, devices_of(workers)),
         keeps_(std::move(keeps)),
         placement_({.devices = devices, .soft = options.allow_soft_placement}),
-        master_(graph,
+        master_(of,
                 {.workers = std::move(workers),
                  .place = [this](Subgraph& s) { return placement_.place(s); },
                  .partition = {.bf16 = options.bf16_transfers},

@@ -17,13 +17,13 @@ uint32_t number(Method method) { return static_cast<uint32_t>(method); }
 }  // namespace
 
 Result<std::unique_ptr<RemoteSession>> RemoteSession::open(
-    Graph& graph, const std::string& address, const PeerOptions& peer,
+    Graph& of, const std::string& address, const PeerOptions& peer,
     const ClusterSessionOptions& options, Deadline deadline) {
   RONDO_ASSIGN_OR_RETURN(Peer master, reach(address, "", peer, deadline));
   RONDO_ASSIGN_OR_RETURN(const uint64_t session,
                          master.control->create_session(options, deadline));
   std::unique_ptr<RemoteSession> made(
-      new RemoteSession(graph, std::move(master), session));
+      new RemoteSession(of, std::move(master), session));
   RONDO_RETURN_IF_ERROR(
       made->master_.link
           ->call({number(Method::kAttach),

@@ -19,7 +19,7 @@ namespace rondo {
 class RemoteSession final : public Session::Impl {
  public:
   static Result<std::unique_ptr<RemoteSession>> open(
-      Graph& graph, const std::string& address, const PeerOptions& peer,
+      Graph& of, const std::string& address, const PeerOptions& peer,
       const ClusterSessionOptions& options, Deadline deadline);
   ~RemoteSession() override;
 
@@ -32,8 +32,8 @@ class RemoteSession final : public Session::Impl {
   Resources& resources() override;
 
  private:
-  RemoteSession(Graph& graph, Peer master, uint64_t session)
-      : Impl(graph, {}), master_(std::move(master)), session_(session) {}
+  RemoteSession(Graph& of, Peer master, uint64_t session)
+      : Impl(of, {}), master_(std::move(master)), session_(session) {}
   Status extend();
 
   const Peer master_;

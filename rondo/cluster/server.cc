@@ -120,4 +120,13 @@ Status reset(const std::string& target,
   return peer.control->reset_cluster(containers, deadline);
 }
 
+Result<TaskStatus> task_status(const std::string& target,
+                               const ClusterOptions& cluster) {
+  RONDO_ASSIGN_OR_RETURN(const std::string address, address_of(target));
+  const Deadline deadline(cluster.connect_timeout);
+  RONDO_ASSIGN_OR_RETURN(
+      const Peer peer, reach(address, "", client_options(cluster), deadline));
+  return peer.control->status(deadline);
+}
+
 }  // namespace rondo

@@ -10,6 +10,7 @@
 #include "rondo/base/env.h"
 #include "rondo/cluster/cluster_spec.h"
 #include "rondo/cluster/session_options.h"
+#include "rondo/cluster/task_status.h"
 #include "rondo/cluster/tls.h"
 #include "rondo/runtime/session.h"
 
@@ -44,6 +45,13 @@ struct RONDO_API ServerOptions {
   std::string link_ports;
 };
 
+// A session whose master is the server at `target` ("grpc://host:port"). Where
+// that is a server of this process, its steps begin here, without a call.
+// Waits for the tasks that take part. The graph must outlive the session.
+RONDO_API Result<std::unique_ptr<Session>> open_session(
+    Graph& graph, const std::string& target, const ClusterOptions& cluster = {},
+    const ClusterSessionOptions& options = {});
+
 // Serves from start() to stop(). Variables live in it and outlive sessions.
 // Thread-safe.
 class RONDO_API Server {
@@ -72,22 +80,19 @@ class RONDO_API Server {
   struct Here;
   explicit Server(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
-  friend RONDO_API Result<std::unique_ptr<Session>> open_session(
+  friend Result<std::unique_ptr<Session>> open_session(
       Graph& graph, const std::string& target, const ClusterOptions& cluster,
       const ClusterSessionOptions& options);
 };
-
-// A session whose master is the server at `target` ("grpc://host:port"). Where
-// that is a server of this process, its steps begin here, without a call.
-// Waits for the tasks that take part. The graph must outlive the session.
-RONDO_API Result<std::unique_ptr<Session>> open_session(
-    Graph& graph, const std::string& target, const ClusterOptions& cluster = {},
-    const ClusterSessionOptions& options = {});
 
 // Clears containers of variables on all tasks of the cluster that the server at
 // `target` belongs to; none named: all of them.
 RONDO_API Status reset(const std::string& target,
                        const std::vector<std::string>& containers = {},
                        const ClusterOptions& cluster = {});
+
+// What the task at `target` has and does.
+RONDO_API Result<TaskStatus> task_status(const std::string& target,
+                                         const ClusterOptions& cluster = {});
 
 }  // namespace rondo
