@@ -15,7 +15,7 @@ from ranks import RONDO, clean_env, free_port, listening, wait_until
 
 import rondo as rd
 
-PATIENCE = 2
+PATIENCE = 4
 
 
 class Task:

@@ -2,6 +2,7 @@
 // are the tasks of a cluster.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,19 +16,22 @@ namespace rondo {
 
 class MasterSession final : public Session::Impl {
  public:
-  // `workers`: that of this process last; `keeps` lives as long as they are
-  // used. Nodes that ask for nothing go to this process's devices.
+  // `workers`: that of this process last. `at_end` is called when the session
+  // goes, and what it keeps is let go after the workers. Nodes that ask for
+  // nothing go to this process's devices.
   MasterSession(Graph& of, std::vector<std::shared_ptr<Worker>> workers,
-                std::shared_ptr<void> keeps,
+                std::function<void(MasterSession*)> at_end,
                 const ClusterSessionOptions& options)
-        : Impl(of, devices_of(workers)),
-        keeps_(std::move(keeps)),
+      : Impl(of, devices_of(workers)),
+        at_end_(std::move(at_end)),
         placement_({.devices = devices, .soft = options.allow_soft_placement}),
         master_(of,
                 {.workers = std::move(workers),
                  .place = [this](Subgraph& s) { return placement_.place(s); },
                  .partition = {.bf16 = options.bf16_transfers},
                  .log_placement = options.log_device_placement}) {}
+
+  ~MasterSession() override { at_end_(this); }
 
   Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
                                   const std::vector<Feed>& feeds,
@@ -53,7 +57,7 @@ class MasterSession final : public Session::Impl {
     return all;
   }
 
-  const std::shared_ptr<void> keeps_;
+  const std::function<void(MasterSession*)> at_end_;
   ConstraintPlacement placement_;
   Master master_;
 };

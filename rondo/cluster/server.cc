@@ -103,7 +103,7 @@ Result<std::unique_ptr<Session>> open_session(
   const Deadline deadline(cluster.connect_timeout);
   if (const auto here = Server::Here::process().find(
           fmt::format("{}{}", kScheme, address)))
-    return here->session(graph, options, deadline);
+    return here->session(graph, options, deadline, here);
   RONDO_ASSIGN_OR_RETURN(
       auto remote, RemoteSession::open(graph, address, client_options(cluster),
                                        options, deadline));

@@ -88,7 +88,7 @@ Status Server::Impl::start() {
   session_service = std::make_unique<SessionService>(
       [this](Graph& graph, const ClusterSessionOptions& session_options,
              Deadline deadline) {
-        return session(graph, session_options, deadline);
+        return session(graph, session_options, deadline, nullptr);
       },
       *threads, options.lease);
   return listen();
@@ -118,6 +118,8 @@ Status Server::Impl::listen() {
             worker_service->gone(link);
             session_service->gone(link);
           }));
+  // Before the first call can come.
+  peers = std::make_unique<Peers>(cluster, peer_options(options.common, task));
   auto listening = ControlServer::start({.address = address,
                                          .loopback_only = loopback,
                                          .token = options.common.token,
@@ -134,8 +136,6 @@ Status Server::Impl::listen() {
     address.port = control->port();
     cluster = cluster.with_address(task, address.to_string());
   }
-  // Before the first session: calls of others may come from here on.
-  peers = std::make_unique<Peers>(cluster, peer_options(options.common, task));
   return chosen ? Status() : check_alone();
 }
 
@@ -167,6 +167,10 @@ void Server::Impl::stop() {
   const Status why =
       error(Code::kCancelled, "the server of {} was stopped", task.to_string());
   if (control) control->stop();
+  {
+    const MutexLock lock(mutex);
+    for (MasterSession* session : sessions) session->close();
+  }
   if (session_service) session_service->close_all();
   if (steps) steps->abort_all(why);
   if (links) links->stop();
@@ -214,7 +218,7 @@ Status Server::Impl::prepare(const std::vector<Worker::Part>& parts,
 
 Result<std::unique_ptr<Session>> Server::Impl::session(
     Graph& graph, const ClusterSessionOptions& session_options,
-    Deadline deadline) {
+    Deadline deadline, std::shared_ptr<Impl> keep) {
   std::vector<std::shared_ptr<Worker>> workers;
   for (const TaskName& other : cluster.tasks()) {
     if (other == task) continue;
@@ -229,8 +233,21 @@ Result<std::unique_ptr<Session>> Server::Impl::session(
         other.to_string(), state->devices, peer.link));
   }
   workers.push_back(worker);
-  return std::make_unique<Session>(std::make_unique<MasterSession>(
-      graph, std::move(workers), shared_from_this(), session_options));
+  auto made = std::make_unique<MasterSession>(
+      graph, std::move(workers),
+      [this, keep = std::move(keep)](MasterSession* over) {
+        const MutexLock lock(mutex);
+        sessions.erase(over);
+      },
+      session_options);
+  {
+    const MutexLock lock(mutex);
+    if (stopped)
+      return error(Code::kCancelled, "the server of {} was stopped",
+                   task.to_string());
+    sessions.insert(made.get());
+  }
+  return std::make_unique<Session>(std::move(made));
 }
 
 HelloInfo Server::Impl::hello() {

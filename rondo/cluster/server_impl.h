@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@
 
 namespace rondo {
 
+class MasterSession;
+
 struct Server::Impl final : ControlService,
                             std::enable_shared_from_this<Server::Impl> {
   Impl(ClusterSpec cluster, TaskName task, const ServerOptions& options);
@@ -29,10 +32,12 @@ struct Server::Impl final : ControlService,
   void join();
   std::string target() const;
 
-  // A session of this process.
+  // A session with its master here. One that is of this server's own clients
+  // goes before the server does; others keep it.
   Result<std::unique_ptr<Session>> session(Graph& graph,
                                            const ClusterSessionOptions& options,
-                                           Deadline deadline);
+                                           Deadline deadline,
+                                           std::shared_ptr<Impl> keep);
 
   HelloInfo hello() override;
   TaskStatus status() override;
@@ -70,6 +75,7 @@ struct Server::Impl final : ControlService,
   Mutex mutex;
   CondVar changed;
   bool stopped RONDO_GUARDED_BY(mutex) = false;
+  std::set<MasterSession*> sessions RONDO_GUARDED_BY(mutex);
 };
 
 }  // namespace rondo

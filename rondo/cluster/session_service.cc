@@ -4,11 +4,13 @@
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
 #include "rondo/cluster/session_call.h"
-#include "rondo/graph/graph_io.h"
+#include "rondo/graph/subgraph_io.h"
 #include "rondo/transport/handshake.h"
 
 namespace rondo {
 namespace {
+
+constexpr size_t kMostCancelled = 1024;
 
 Status no_session(uint64_t session) {
   return error(Code::kCancelled,
@@ -33,6 +35,8 @@ struct SessionService::Entry {
 
   Mutex mutex;
   std::map<int64_t, Cancellation*> runs RONDO_GUARDED_BY(mutex);
+  // Runs whose cancellation came first; the latest.
+  std::map<int64_t, Status> cancelled RONDO_GUARDED_BY(mutex);
 };
 
 SessionService::SessionService(Open open, ThreadCache& threads, Duration lease)
@@ -142,7 +146,7 @@ Status SessionService::extend(const LinkCall& call) {
                          bytes_of(call.tensors[0]));
   const MutexLock lock(entry->mutex);
   try {
-    import_graph_def(entry->graph, bytes);
+    extend_graph(entry->graph, bytes);
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
@@ -177,6 +181,9 @@ Result<LinkAnswer> SessionService::run(const LinkCall& call) {
   {
     const MutexLock lock(entry->mutex);
     entry->runs[what.run] = &cancellation;
+    if (const auto at = entry->cancelled.find(what.run);
+        at != entry->cancelled.end())
+      cancellation.cancel(at->second);
   }
   RunOptions options;
   if (what.time_allowed >= 0) options.timeout = Duration(what.time_allowed);
@@ -194,14 +201,19 @@ Status SessionService::cancel(const LinkCall& call) {
   wire::Reader in(call.body);
   const auto session = static_cast<uint64_t>(in.number());
   const int64_t run = in.number();
-  const std::string why(in.text());
+  const Status why(Code::kCancelled, std::string(in.text()));
   if (!in.ok()) return bad_call("SessionCancel");
   const auto entry = find(session);
   if (!entry) return no_session(session);
   const MutexLock lock(entry->mutex);
   // The run takes itself off the list before it goes.
-  if (const auto at = entry->runs.find(run); at != entry->runs.end())
-    at->second->cancel(Status(Code::kCancelled, why));
+  if (const auto at = entry->runs.find(run); at != entry->runs.end()) {
+    at->second->cancel(why);
+    return {};
+  }
+  entry->cancelled.emplace(run, why);
+  if (entry->cancelled.size() > kMostCancelled)
+    entry->cancelled.erase(entry->cancelled.begin());
   return {};
 }
 

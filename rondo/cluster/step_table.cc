@@ -9,6 +9,9 @@ namespace {
 // Peers end a step within a moment of each other, so late questions are about
 // the steps that ended last.
 constexpr size_t kRemembered = 4096;
+// A step whose tensors are asked for begins within a moment, unless its master
+// was lost.
+constexpr Duration kMostBefore = std::chrono::minutes(5);
 
 }  // namespace
 
@@ -38,7 +41,7 @@ StepTable::StepTable(std::function<bool(const std::string& key)> is_local,
 std::shared_ptr<Rendezvous> StepTable::rendezvous(int64_t step) {
   {
     const MutexLock lock(mutex_);
-    if (!ended_.contains(step)) steps_[step];
+    if (!ended_.contains(step)) steps_[step].begun = true;
   }
   return std::make_shared<StepRendezvous>(shared_from_this(), step);
 }
@@ -105,6 +108,7 @@ void StepTable::arrive(int64_t step, const std::string& key,
 
 void StepTable::get(int64_t step, const std::string& key,
                     Rendezvous::Done done) {
+  drop_strays();
   Rendezvous::Parcel parcel;
   Status failure;
   {
@@ -192,9 +196,24 @@ void StepTable::remember(int64_t step, Status why) {
   ended_order_.pop_front();
 }
 
+void StepTable::drop_strays() {
+  std::vector<int64_t> strays;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [step, entry] : steps_)
+      if (!entry.begun && Clock::now() - entry.made > kMostBefore)
+        strays.push_back(step);
+  }
+  for (const int64_t step : strays)
+    abort(step, error(Code::kTimeout, "step {} did not begin on this task",
+                      step));
+}
+
 size_t StepTable::size() const {
   const MutexLock lock(mutex_);
-  return steps_.size();
+  size_t begun = 0;
+  for (const auto& [step, entry] : steps_) begun += entry.begun ? 1 : 0;
+  return begun;
 }
 
 }  // namespace rondo

@@ -39,7 +39,7 @@ class StepTable : public std::enable_shared_from_this<StepTable> {
   void abort(int64_t step, const Status& why);
   // The same for all steps that there are.
   void abort_all(const Status& why);
-  // Steps that are not over.
+  // Steps that have begun here and are not over.
   size_t size() const;
 
  private:
@@ -49,7 +49,9 @@ class StepTable : public std::enable_shared_from_this<StepTable> {
     std::unordered_map<std::string, Rendezvous::Done> awaited;
     // Of recv: what another task was asked for.
     std::unordered_map<std::string, Rendezvous::Done> asked;
+    bool begun = false;
     bool run_over = false;
+    Clock::time_point made = Clock::now();
   };
   Status send(int64_t step, const std::string& key, Rendezvous::Parcel parcel);
   void recv(int64_t step, const std::string& key, Rendezvous::Done done);
@@ -61,6 +63,7 @@ class StepTable : public std::enable_shared_from_this<StepTable> {
   Status over(int64_t step) const RONDO_REQUIRES(mutex_);
   void forget_if_done(int64_t step) RONDO_REQUIRES(mutex_);
   void remember(int64_t step, Status why) RONDO_REQUIRES(mutex_);
+  void drop_strays();
 
   const std::function<bool(const std::string& key)> is_local_;
   const FetchRemote remote_;

@@ -42,4 +42,12 @@ std::string to_graph_def_from(const Graph& graph, size_t first) {
   return serialize(message);
 }
 
+void extend_graph(Graph& graph, std::string_view bytes) {
+  proto::GraphDef message;
+  if (bytes.size() > INT_MAX ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    throw Error(Code::kInvalidArgument, "these bytes are no graph");
+  add_message(message, {}, graph);
+}
+
 }  // namespace rondo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "rondo/graph/subgraph.h"
 
@@ -13,7 +14,10 @@ namespace rondo {
 RONDO_API std::string to_graph_def(const Subgraph& subgraph);
 
 // A GraphDef of the graph's nodes from the one with number `first` on, for
-// import_graph_def into a graph that has the nodes before.
+// extend_graph.
 RONDO_API std::string to_graph_def_from(const Graph& graph, size_t first);
+// Adds such nodes to a graph that has those before. Throws when they make no
+// sense, and may then have added some.
+RONDO_API void extend_graph(Graph& graph, std::string_view bytes);
 
 }  // namespace rondo
