@@ -100,6 +100,7 @@ set(headers
   rondo/models/vgg.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
+  rondo/runtime/run_options.h
   rondo/runtime/session.h
   rondo/runtime/timeline.h
   rondo/train/checkpoint_state.h

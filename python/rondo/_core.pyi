@@ -422,8 +422,17 @@ def einsum(equation: str, operands: Sequence[Value]) -> Value: ...
 
 class Session:
     def __init__(
-        self, graph: Graph, *, inter_op_threads: int = 0, intra_op_threads: int = 0
+        self,
+        graph: Graph,
+        *,
+        inter_op_threads: int = 0,
+        intra_op_threads: int = 0,
+        devices: dict[str, int] = {},
+        allow_soft_placement: bool = False,
+        log_device_placement: bool = False,
     ) -> None: ...
+    @property
+    def devices(self) -> list[str]: ...
     def close(self) -> None: ...
     def run(
         self,

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -69,12 +70,22 @@ void bind_session(nb::module_& m) {
       .def(
           "__init__",
           [](PySession* self, const PyGraph& graph, int inter_op_threads,
-             int intra_op_threads) {
-            new (self) PySession(graph, {.inter_op_threads = inter_op_threads,
-                                         .intra_op_threads = intra_op_threads});
+             int intra_op_threads, std::map<std::string, int> devices,
+             bool allow_soft_placement, bool log_device_placement) {
+            new (self) PySession(
+                graph, {.inter_op_threads = inter_op_threads,
+                        .intra_op_threads = intra_op_threads,
+                        .devices = std::move(devices),
+                        .allow_soft_placement = allow_soft_placement,
+                        .log_device_placement = log_device_placement});
           },
           nb::arg("graph"), nb::kw_only(), nb::arg("inter_op_threads") = 0,
-          nb::arg("intra_op_threads") = 0)
+          nb::arg("intra_op_threads") = 0, nb::arg("devices") = nb::dict(),
+          nb::arg("allow_soft_placement") = false,
+          nb::arg("log_device_placement") = false)
+      .def_prop_ro(
+          "devices", [](PySession& self) { return self.session->devices(); },
+          "Full names of the devices that nodes can ask for.")
       .def(
           "close",
           [](PySession& self) {

@@ -67,7 +67,7 @@ struct Uses {
 
 }  // namespace
 
-void order_changes(Subgraph& part) {
+void order_changes(Subgraph& part, const OrderOptions& options) {
   const std::vector<Node*> order = ordered_nodes(part);
   const Waits waits(order, part.graph->nodes().size());
   std::map<std::string, Uses> variables;
@@ -110,6 +110,7 @@ void order_changes(Subgraph& part) {
       for (Node* reader : uses.readers) {
         if (later[static_cast<size_t>(reader->id())]) continue;
         put_before(reader);
+        if (!options.users) continue;
         // A loop's nodes cannot be waited for from outside; what entered it
         // keeps the value of before, of which the change then makes a copy.
         for (Node* user : users[static_cast<size_t>(reader->id())])

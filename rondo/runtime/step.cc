@@ -22,6 +22,7 @@ Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
 
 void Step::begin(const Options& options) {
   options_ = options;
+  of_run_ = options.run_resources ? options.run_resources : &own_run_resources_;
   locks_ = options.several_threads || plan_.has_async;
   ready_.clear();
   next_ready_ = 0;
@@ -62,44 +63,70 @@ void make_row_major(Allocator& allocator, std::span<Tensor> tensors) {
 void Step::work() {
   Lock lock(mutex_, std::defer_lock);
   if (locks_) lock.lock();
-  std::vector<Tensor> outputs;
-  if (!spare_outputs_.empty()) {
-    outputs = std::move(spare_outputs_.back());
-    spare_outputs_.pop_back();
-  }
+  std::vector<Tensor> outputs = take_outputs();
   for (;;) {
-    if (options_.cancellation->cancelled())
-      fail(options_.cancellation->reason());
-    // A loop may always have something to do, and so never come to wait().
-    if (options_.deadline.left() == Duration::zero() && status_.ok())
-      fail(error(Code::kTimeout, "the run did not end in time"));
-    if (next_ready_ == ready_.size()) {
-      if (wait(lock)) continue;
-      spare_outputs_.push_back(std::move(outputs));
-      return;
-    }
-    const Ready ready = ready_[next_ready_++];
-    if (next_ready_ == ready_.size()) {
-      ready_.clear();
-      next_ready_ = 0;
-    }
-    ++in_progress_;
-    run_one(ready, outputs, lock);
+    look_for_an_end();
+    if (run_next(outputs, lock) || wait(lock)) continue;
+    spare_outputs_.push_back(std::move(outputs));
+    return;
   }
+}
+
+bool Step::work_some() {
+  Lock lock(mutex_, std::defer_lock);
+  if (locks_) lock.lock();
+  std::vector<Tensor> outputs = take_outputs();
+  for (;;) {
+    look_for_an_end();
+    if (run_next(outputs, lock) || tell_cancelled(lock)) continue;
+    spare_outputs_.push_back(std::move(outputs));
+    return over();
+  }
+}
+
+std::vector<Tensor> Step::take_outputs() {
+  if (spare_outputs_.empty()) return {};
+  std::vector<Tensor> outputs = std::move(spare_outputs_.back());
+  spare_outputs_.pop_back();
+  return outputs;
+}
+
+void Step::look_for_an_end() {
+  if (options_.cancellation->cancelled()) fail(options_.cancellation->reason());
+  // A loop may always have something to do, and so never come to wait().
+  if (options_.deadline.left() == Duration::zero() && status_.ok())
+    fail(error(Code::kTimeout, "the run did not end in time"));
+}
+
+// Whether there was one.
+bool Step::run_next(std::vector<Tensor>& outputs, Lock& lock) {
+  if (next_ready_ == ready_.size()) return false;
+  const Ready ready = ready_[next_ready_++];
+  if (next_ready_ == ready_.size()) {
+    ready_.clear();
+    next_ready_ = 0;
+  }
+  ++in_progress_;
+  run_one(ready, outputs, lock);
+  return true;
+}
+
+// What waits within a run that has failed is to stop; it answers in its own
+// time, and from this thread too, so without the lock. True when it was told
+// just now.
+bool Step::tell_cancelled(Lock& lock) {
+  if (status_.ok() || told_to_cancel_) return false;
+  told_to_cancel_ = true;
+  const Status reason = status_;
+  if (locks_) lock.unlock();
+  options_.cancellation->cancel(reason);
+  if (locks_) lock.lock();
+  return true;
 }
 
 // Until there is something to do, or false: the run is over.
 bool Step::wait(Lock& lock) {
-  if (!status_.ok() && !told_to_cancel_) {
-    // What waits within this run is to stop; it answers in its own time, and
-    // from this thread too, so without the lock.
-    told_to_cancel_ = true;
-    const Status reason = status_;
-    if (locks_) lock.unlock();
-    options_.cancellation->cancel(reason);
-    if (locks_) lock.lock();
-    return true;
-  }
+  if (tell_cancelled(lock)) return true;
   if (over()) {
     if (locks_) wake_.notify_all();
     return false;
@@ -111,10 +138,20 @@ bool Step::wait(Lock& lock) {
   return true;
 }
 
+// With the lock, by a thread that is about to leave it and this run alone.
+void Step::tell_others() {
+  wake_.notify_all();
+  if (options_.wake) options_.wake->notify();
+}
+
 void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
                    Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
-  if (ready.dead || it.kind != ItemKind::kKernel) {
+  if (it.kind == ItemKind::kSend) {
+    send_parcel(ready, lock);
+  } else if (it.kind == ItemKind::kRecv && !ready.dead) {
+    start_recv(ready, lock);
+  } else if (ready.dead || it.kind != ItemKind::kKernel) {
     complete(ready, {}, {});
   } else if (it.async) {
     start_async(ready, lock);
@@ -135,8 +172,9 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   if (locks_) lock.unlock();
   const auto wanted = static_cast<size_t>(it.outputs);
   if (outputs.size() < wanted) outputs.resize(wanted);
-  KernelContext context(allocator_, resources_, stacks_, *options_.cancellation,
-                        inputs_of(ready), {outputs.data(), wanted});
+  KernelContext context(allocator_, resources_, *of_run_,
+                        *options_.cancellation, inputs_of(ready),
+                        {outputs.data(), wanted});
   const auto start =
       options_.timeline ? Clock::now() : Clock::time_point::min();
   Status status;
@@ -148,9 +186,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   } catch (const std::exception& e) {
     status = Status(Code::kInternal, e.what());
   }
-  if (options_.timeline)
-    options_.timeline->add(it.node->name(), std::string(it.node->op().name),
-                           start, Clock::now());
+  add_to_timeline(it, start);
   if (locks_) lock.lock();
   complete(ready, {outputs.data(), wanted}, status);
 }
@@ -161,21 +197,100 @@ void Step::start_async(const Ready& ready, Lock& lock) {
   make_row_major(allocator_, inputs_of(ready));
   auto run = std::make_shared<AsyncRun>(
       AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
-               KernelContext(allocator_, resources_, stacks_,
+               KernelContext(allocator_, resources_, *of_run_,
                              *options_.cancellation, inputs_of(ready), {})});
   run->context =
-      KernelContext(allocator_, resources_, stacks_, *options_.cancellation,
+      KernelContext(allocator_, resources_, *of_run_, *options_.cancellation,
                     inputs_of(ready), run->outputs);
   it.async->start(run->context, [this, run](const Status& status) {
-    const StepPlan::Item& its = item(run->ready.item);
-    if (options_.timeline)
-      options_.timeline->add(its.node->name(), std::string(its.node->op().name),
-                             run->start, Clock::now());
+    add_to_timeline(item(run->ready.item), run->start);
     const std::lock_guard guard(mutex_);
     complete(run->ready, run->outputs, status);
-    wake_.notify_all();
+    tell_others();
   });
   lock.lock();
+}
+
+void Step::add_to_timeline(const StepPlan::Item& it, Clock::time_point start) {
+  if (!options_.timeline) return;
+  options_.timeline->add(it.node->name(), std::string(it.node->op().name),
+                         start, Clock::now(), options_.device);
+}
+
+// ---- Seams ------------------------------------------------------------------
+
+namespace {
+
+Status no_others() {
+  return error(Code::kInvalidArgument,
+               "this run has one device: Send and Recv are for sessions to "
+               "make where they cut a graph");
+}
+
+}  // namespace
+
+void Step::send_parcel(const Ready& ready, Lock& lock) {
+  const StepPlan::Item& it = item(ready.item);
+  if (locks_) lock.unlock();
+  const auto start = Clock::now();
+  Status status;
+  try {
+    Rendezvous::Parcel parcel{.dead = ready.dead};
+    if (!ready.dead)
+      parcel = it.crossing->pack(std::move(inputs_of(ready)[0]), allocator_);
+    status = options_.rendezvous ? options_.rendezvous->send(it.crossing->key(),
+                                                             std::move(parcel))
+                                 : no_others();
+  } catch (const Error& e) {
+    status = Status(e.code(), e.what());
+  }
+  add_to_timeline(it, start);
+  if (locks_) lock.lock();
+  complete(ready, {}, status);
+}
+
+void Step::start_recv(const Ready& ready, Lock& lock) {
+  if (!options_.rendezvous) {
+    complete(ready, {}, no_others());
+    return;
+  }
+  lock.unlock();
+  options_.rendezvous->recv(
+      item(ready.item).crossing->key(),
+      [this, ready, start = Clock::now()](Result<Rendezvous::Parcel> parcel) {
+        end_recv(ready, std::move(parcel), start);
+      });
+  lock.lock();
+}
+
+void Step::end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
+                    Clock::time_point start) {
+  const StepPlan::Item& it = item(ready.item);
+  Tensor tensor;
+  Status status = parcel.status();
+  if (status.ok()) {
+    ready.dead = parcel->dead;
+    if (!ready.dead) {
+      try {
+        auto unpacked = it.crossing->unpack(std::move(*parcel), allocator_);
+        status = unpacked.status();
+        if (status.ok()) tensor = std::move(*unpacked);
+      } catch (const Error& e) {
+        status = Status(e.code(), e.what());
+      }
+    }
+  }
+  add_to_timeline(it, start);
+  const std::lock_guard guard(mutex_);
+  complete(ready, {&tensor, 1}, status);
+  tell_others();
+}
+
+// ---- Tokens of an item ------------------------------------------------------
+
+std::string Step::where(const StepPlan::Item& it) const {
+  if (options_.device.empty()) return it.node->describe();
+  return fmt::format("{} on {}", it.node->describe(), options_.device);
 }
 
 void Step::complete(const Ready& ready, std::span<Tensor> outputs,
@@ -185,7 +300,7 @@ void Step::complete(const Ready& ready, std::span<Tensor> outputs,
   if (!status.ok())
     fail(options_.cancellation->cancelled()
              ? options_.cancellation->reason()
-             : status.with_context(item(ready.item).node->describe()));
+             : status.with_context(where(item(ready.item))));
   if (status_.ok()) send(ready, outputs);
   for (Tensor& input : inputs_of(ready)) input.release();
   for (Tensor& output : outputs) output.release();
@@ -202,7 +317,7 @@ void Step::fail(Status status) {
 
 Result<std::vector<Tensor>> Step::finish() {
   // A lock that the run still holds is let go here.
-  stacks_.clear();
+  if (of_run_ == &own_run_resources_) own_run_resources_.clear();
   if (!status_.ok()) {
     // Whatever was under way is dropped.
     for (Tensor& slot : root_.live.front()->slots) slot.release();
@@ -226,8 +341,16 @@ void Step::make_ready(FrameRun& frame, Iteration& iteration, int number,
                       bool dead) {
   if (!status_.ok()) return;
   ++iteration.in_progress;
-  ready_.push_back({number, &frame, &iteration, dead});
-  if (locks_ && options_.several_threads) wake_.notify_one();
+  const Ready ready{number, &frame, &iteration, dead};
+  // Somebody waits for what is sent, so that comes first.
+  if (next_ready_ > 0 && item(number).kind == ItemKind::kSend)
+    ready_[--next_ready_] = ready;
+  else
+    ready_.push_back(ready);
+  if (!locks_ || !options_.several_threads) return;
+  wake_.notify_one();
+  if (options_.wake_for_ready && ready_.size() - next_ready_ > 1)
+    options_.wake->notify();
 }
 
 void Step::send(const Ready& ready, std::span<Tensor> outputs) {
@@ -266,10 +389,11 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
       continue;
     }
-    Tensor& source =
-        it.kind == ItemKind::kKernel ? outputs[static_cast<size_t>(edge.output)]
-        : it.kind == ItemKind::kMerge && edge.output == 1 ? which
-                                                          : forwarded;
+    Tensor& source = it.kind == ItemKind::kKernel || it.kind == ItemKind::kRecv
+                         ? outputs[static_cast<size_t>(edge.output)]
+                     : it.kind == ItemKind::kMerge && edge.output == 1
+                         ? which
+                         : forwarded;
     // A kernel that had nothing to give.
     if (!source.has_buffer()) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), true, false);

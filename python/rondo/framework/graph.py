@@ -38,6 +38,8 @@ class Graph:
         # Data sets that iterators take elements from; shuffles without a seed.
         self._datasets = []
         self._shuffles = 0
+        # Where variables are kept; "": their worker's own container.
+        self.container_name = ""
 
     @contextlib.contextmanager
     def as_default(self):
@@ -109,6 +111,16 @@ class Graph:
             yield
         finally:
             self._core.exit_scope()
+
+    @contextlib.contextmanager
+    def container(self, name):
+        """Variables made within are kept in this container of their worker, which
+        sessions on the same worker share."""
+        before, self.container_name = self.container_name, name
+        try:
+            yield
+        finally:
+            self.container_name = before
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
@@ -268,6 +280,11 @@ def name_scope(name, default_name=None, values=None):
 def device(name):
     """Operations made within ask for this device, such as "/cpu:0"."""
     return get_default_graph().device(name)
+
+
+def container(name):
+    """Variables made within are kept in this container of their worker."""
+    return get_default_graph().container(name)
 
 
 def control_dependencies(control_inputs):

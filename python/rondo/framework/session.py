@@ -24,14 +24,53 @@ _GIVES_BYTES = frozenset(
 
 
 class ConfigProto:
-    """Threads of a session: for independent operations, and within one.
+    """What a session runs on.
 
-    0: one between operations, as many within one as there are cores.
+    Threads: between independent operations of a device, and within one
+    operation; 0: one between operations, and within one as many as there are
+    cores, which the devices of a run share.
+
+    `device_count={"CPU": 2}` gives the session the devices /cpu:0 and /cpu:1.
+    An operation that asks for a device that is not there is an error, or with
+    `allow_soft_placement` runs elsewhere. `log_device_placement` writes to
+    standard error what runs where.
     """
 
-    def __init__(self, inter_op_parallelism_threads=0, intra_op_parallelism_threads=0):
+    def __init__(
+        self,
+        inter_op_parallelism_threads=0,
+        intra_op_parallelism_threads=0,
+        *,
+        device_count=None,
+        allow_soft_placement=False,
+        log_device_placement=False,
+    ):
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
+        self.device_count = dict(device_count or {})
+        self.allow_soft_placement = allow_soft_placement
+        self.log_device_placement = log_device_placement
+
+    def _devices(self):
+        devices = {}
+        for kind, count in self.device_count.items():
+            if count < 0:
+                raise InvalidArgumentError(f"device_count: {count} of {kind}")
+            # One says "no GPU" on a machine that has none.
+            if count > 0:
+                devices[kind.lower()] = count
+        return devices
+
+
+class DeviceAttributes:
+    """A device of Session.list_devices()."""
+
+    def __init__(self, name):
+        self.name = name
+        self.device_type = name.rsplit("/", 1)[1].split(":")[0].upper()
+
+    def __repr__(self):
+        return f"<{self.device_type} device {self.name}>"
 
 
 class RunOptions:
@@ -92,6 +131,9 @@ class Session:
             self.graph._core,
             inter_op_threads=config.inter_op_parallelism_threads,
             intra_op_threads=config.intra_op_parallelism_threads,
+            devices=config._devices(),
+            allow_soft_placement=config.allow_soft_placement,
+            log_device_placement=config.log_device_placement,
         )
         self._entered = []
 
@@ -133,6 +175,14 @@ class Session:
             with open(trace, "w") as file:
                 file.write(json)
         return result_of(arrays)
+
+    def list_devices(self):
+        """The devices that operations can ask for, with `name` and
+        `device_type`."""
+        core = self._session
+        if core is None:
+            raise InvalidArgumentError("list_devices: this session is closed")
+        return [DeviceAttributes(name) for name in core.devices]
 
     def make_callable(self, fetches, feed_list=None):
         """A function of the values of feed_list that runs fetches."""
