@@ -13,6 +13,7 @@
 #include "rondo/runtime/local_worker.h"
 #include "rondo/runtime/master.h"
 #include "rondo/runtime/plan_key.h"
+#include "rondo/runtime/session_impl.h"
 #include "rondo/runtime/worker_pool.h"
 
 namespace rondo {
@@ -58,23 +59,6 @@ std::vector<std::string> device_names(const SessionOptions& options) {
 }
 
 }  // namespace
-
-// How a session runs what has been checked.
-class Session::Impl {
- public:
-  Impl(Graph& g, std::vector<std::string> d)
-      : graph(g), devices(std::move(d)) {}
-  virtual ~Impl() = default;
-  virtual Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
-                                          const std::vector<Feed>& feeds,
-                                          const std::vector<Node*>& targets,
-                                          const RunOptions& options) = 0;
-  virtual void close() = 0;
-  virtual Resources& resources() = 0;
-
-  Graph& graph;
-  const std::vector<std::string> devices;
-};
 
 namespace {
 
@@ -204,6 +188,8 @@ Session::Session(Graph& graph, SessionOptions options) {
     impl_ =
         std::make_unique<SeveralDevices>(graph, options, std::move(devices));
 }
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Session::~Session() = default;
 

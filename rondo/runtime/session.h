@@ -45,6 +45,9 @@ struct SessionOptions {
 class RONDO_API Session {
  public:
   explicit Session(Graph& graph, SessionOptions options = {});
+  // One that runs elsewhere: open_session() of rondo/cluster/server.h.
+  class Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -64,8 +67,6 @@ class RONDO_API Session {
   Resources& resources();
   // Full names, "/job:localhost/task:0/cpu:0".
   std::vector<std::string> devices() const;
-
-  class Impl;
 
  private:
   std::unique_ptr<Impl> impl_;
