@@ -18,7 +18,18 @@ Start that with `rondo run -n 4 -- python program.py`, torchrun, mpirun or srun.
 
 import atexit as _atexit
 
-from . import data, errors, initializers, layers, losses, models, nn, summary, train
+from . import (
+    data,
+    errors,
+    initializers,
+    layers,
+    losses,
+    metrics,
+    models,
+    nn,
+    summary,
+    train,
+)
 from ._core import (
     Communicator,
     DType,
@@ -89,6 +100,10 @@ from .framework.variable import (
     global_variables,
     global_variables_initializer,
     group,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
+    moving_average_variables,
     no_op,
     report_uninitialized_variables,
     trainable_variables,
@@ -426,6 +441,8 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "local_variables",
+    "local_variables_initializer",
     "losses",
     "matmul",
     "matrix_band_part",
@@ -437,9 +454,12 @@ __all__ = [
     "matrix_solve",
     "matrix_triangular_solve",
     "maximum",
+    "metrics",
     "minimum",
     "mod",
+    "model_variables",
     "models",
+    "moving_average_variables",
     "mul",
     "multinomial",
     "multiply",

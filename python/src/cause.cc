@@ -20,7 +20,7 @@ Status status_of(const nb::python_error& error) {
   if (nb::isinstance(raised, base))
     (void)nb::try_cast(nb::getattr(raised, "code"), code);
   // As an exception of Python's has it where the program did not fill it in.
-  if (code <= 0 || code > static_cast<int>(Code::kInternal))
+  if (code <= 0 || code > static_cast<int>(Code::kOutOfRange))
     code = static_cast<int>(Code::kInvalidArgument);
   return Status(static_cast<Code>(code),
                 fmt::format("its function raised {}: {}",

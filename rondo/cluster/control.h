@@ -23,6 +23,11 @@ struct HelloInfo {
   std::vector<int> link_ports;  // IPv4, IPv6; 0: none
 };
 
+struct SessionInfo {
+  uint64_t session = 0;
+  std::vector<std::string> devices;  // full names
+};
+
 // What a task does about calls. Several threads may call at once.
 class ControlService {
  public:
@@ -31,8 +36,8 @@ class ControlService {
   virtual TaskStatus status() = 0;
   virtual Status reset(const std::vector<std::string>& containers) = 0;
   // Waits for the tasks that take part.
-  virtual Result<uint64_t> create_session(const ClusterSessionOptions& options,
-                                          Deadline deadline) = 0;
+  virtual Result<SessionInfo> create_session(
+      const ClusterSessionOptions& options, Deadline deadline) = 0;
   virtual Status close_session(uint64_t session) = 0;
   virtual Status reset_cluster(const std::vector<std::string>& containers,
                                Deadline deadline) = 0;
@@ -70,8 +75,8 @@ class ControlClient {
   virtual Result<TaskStatus> status(Deadline deadline) = 0;
   virtual Status reset(const std::vector<std::string>& containers,
                        Deadline deadline) = 0;
-  virtual Result<uint64_t> create_session(const ClusterSessionOptions& options,
-                                          Deadline deadline) = 0;
+  virtual Result<SessionInfo> create_session(
+      const ClusterSessionOptions& options, Deadline deadline) = 0;
   virtual Status close_session(uint64_t session, Deadline deadline) = 0;
   virtual Status reset_cluster(const std::vector<std::string>& containers,
                                Deadline deadline) = 0;

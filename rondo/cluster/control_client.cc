@@ -79,8 +79,8 @@ class GrpcClient final : public ControlClient {
     });
   }
 
-  Result<uint64_t> create_session(const ClusterSessionOptions& options,
-                                  Deadline deadline) override {
+  Result<SessionInfo> create_session(const ClusterSessionOptions& options,
+                                     Deadline deadline) override {
     cluster::CreateRequest request;
     for (const std::string& filter : options.device_filters)
       request.add_device_filter(filter);
@@ -91,7 +91,8 @@ class GrpcClient final : public ControlClient {
     RONDO_RETURN_IF_ERROR(call("CreateSession", deadline, [&](auto& context) {
       return master_->CreateSession(&context, request, &reply);
     }));
-    return reply.session();
+    return SessionInfo{reply.session(),
+                       {reply.device().begin(), reply.device().end()}};
   }
 
   Status close_session(uint64_t session, Deadline deadline) override {

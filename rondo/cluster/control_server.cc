@@ -146,7 +146,9 @@ class MasterCalls final : public cluster::Master::Service {
         request->bf16_transfers()};
     auto session = service_.create_session(options, deadline_of(*context));
     if (!session.ok()) return to_grpc(session.status());
-    reply->set_session(*session);
+    reply->set_session(session->session);
+    for (const std::string& device : session->devices)
+      reply->add_device(device);
     return grpc::Status::OK;
   }
   grpc::Status CloseSession(grpc::ServerContext* context,

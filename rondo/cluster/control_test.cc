@@ -19,9 +19,9 @@ struct FakeTask final : ControlService {
     cleared = containers;
     return {};
   }
-  Result<uint64_t> create_session(const ClusterSessionOptions& options,
-                                  Deadline) override {
-    return uint64_t{9} + options.device_filters.size();
+  Result<SessionInfo> create_session(const ClusterSessionOptions& options,
+                                     Deadline) override {
+    return SessionInfo{9, options.device_filters};
   }
   Status close_session(uint64_t session) override {
     return error(Code::kInvalidArgument, "no session {}", session);
@@ -63,7 +63,9 @@ TEST(Control, CallsArrive) {
   EXPECT_EQ(client->status(soon())->sessions, 3);
   EXPECT_TRUE(client->reset({"a", "b"}, soon()).ok());
   EXPECT_EQ(s.task.cleared, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(*client->create_session({{"/job:ps"}}, soon()), 10u);
+  auto session = client->create_session({{"/job:ps"}}, soon());
+  EXPECT_EQ(session->session, 9u);
+  EXPECT_EQ(session->devices, (std::vector<std::string>{"/job:ps"}));
   const Status closed = client->close_session(5, soon());
   EXPECT_EQ(closed.code(), Code::kInvalidArgument);
   EXPECT_THAT(closed.message(), HasSubstr("no session 5"));

@@ -20,14 +20,16 @@ Result<std::unique_ptr<RemoteSession>> RemoteSession::open(
     Graph& of, const std::string& address, const PeerOptions& peer,
     const ClusterSessionOptions& options, Deadline deadline) {
   RONDO_ASSIGN_OR_RETURN(Peer master, reach(address, "", peer, deadline));
-  RONDO_ASSIGN_OR_RETURN(const uint64_t session,
+  RONDO_ASSIGN_OR_RETURN(SessionInfo info,
                          master.control->create_session(options, deadline));
   std::unique_ptr<RemoteSession> made(
-      new RemoteSession(of, std::move(master), session));
+      new RemoteSession(of, std::move(master), std::move(info)));
   RONDO_RETURN_IF_ERROR(
       made->master_.link
           ->call({number(Method::kAttach),
-                  wire::Writer().number(static_cast<int64_t>(session)).take(),
+                  wire::Writer()
+                      .number(static_cast<int64_t>(made->session_))
+                      .take(),
                   {}},
                  deadline)
           .status());

@@ -32,8 +32,10 @@ class RemoteSession final : public Session::Impl {
   Resources& resources() override;
 
  private:
-  RemoteSession(Graph& of, Peer master, uint64_t session)
-      : Impl(of, {}), master_(std::move(master)), session_(session) {}
+  RemoteSession(Graph& of, Peer master, SessionInfo info)
+      : Impl(of, std::move(info.devices)),
+        master_(std::move(master)),
+        session_(info.session) {}
   Status extend();
 
   const Peer master_;

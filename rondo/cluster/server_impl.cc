@@ -272,7 +272,7 @@ Status Server::Impl::reset(const std::vector<std::string>& containers) {
   return {};
 }
 
-Result<uint64_t> Server::Impl::create_session(
+Result<SessionInfo> Server::Impl::create_session(
     const ClusterSessionOptions& session_options, Deadline deadline) {
   return session_service->create(session_options, deadline);
 }

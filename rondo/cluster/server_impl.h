@@ -42,8 +42,8 @@ struct Server::Impl final : ControlService,
   HelloInfo hello() override;
   TaskStatus status() override;
   Status reset(const std::vector<std::string>& containers) override;
-  Result<uint64_t> create_session(const ClusterSessionOptions& options,
-                                  Deadline deadline) override;
+  Result<SessionInfo> create_session(const ClusterSessionOptions& options,
+                                     Deadline deadline) override;
   Status close_session(uint64_t session) override;
   Status reset_cluster(const std::vector<std::string>& containers,
                        Deadline deadline) override;

@@ -55,17 +55,17 @@ SessionService::~SessionService() {
   close_all();
 }
 
-Result<uint64_t> SessionService::create(const ClusterSessionOptions& options,
-                                        Deadline deadline) {
+Result<SessionInfo> SessionService::create(
+    const ClusterSessionOptions& options, Deadline deadline) {
   auto entry = std::make_shared<Entry>();
   RONDO_ASSIGN_OR_RETURN(entry->session,
                          open_(entry->graph, options, deadline));
-  const uint64_t number = random_u64();
+  SessionInfo info{random_u64(), entry->session->devices()};
   const MutexLock lock(mutex_);
   entry->lease = Deadline(lease_);
-  sessions_[number] = std::move(entry);
+  sessions_[info.session] = std::move(entry);
   changed_.notify_all();
-  return number;
+  return info;
 }
 
 std::shared_ptr<SessionService::Entry> SessionService::find(

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "rondo/base/mutex.h"
+#include "rondo/cluster/control.h"
 #include "rondo/cluster/link.h"
 #include "rondo/cluster/session_options.h"
 #include "rondo/cluster/thread_cache.h"
@@ -29,8 +30,8 @@ class SessionService {
   SessionService(Open open, ThreadCache& threads, Duration lease);
   ~SessionService();
 
-  Result<uint64_t> create(const ClusterSessionOptions& options,
-                          Deadline deadline);
+  Result<SessionInfo> create(const ClusterSessionOptions& options,
+                             Deadline deadline);
   Status close(uint64_t session);
   void close_all();
   // False: the method is not of a master, and nothing was done.

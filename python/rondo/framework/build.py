@@ -8,7 +8,7 @@ import numpy as np
 from .. import _core
 from ..errors import InvalidArgumentError
 from .dtypes import as_dtype
-from .graph import Operation, get_default_graph
+from .graph import get_default_graph
 from .shape import TensorShape
 from .tensor import Tensor
 
@@ -56,6 +56,7 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
     """
     spec = _specs.get(op) or _spec(op)
     graph = graph or graph_of(inputs)
+    graph._check_open(op)
     hints = {}
     tensors = []
     for i, x in enumerate(inputs):
@@ -76,7 +77,7 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
     node = graph._core.add(
         op, values, attrs or {}, name or "", list(control_inputs), origin()
     )
-    return Operation(node, graph)
+    return graph._added(node)
 
 
 def one(op, inputs=(), attrs=None, name=None):
@@ -117,9 +118,11 @@ def convert_to_tensor(value, dtype=None, name=None, graph=None, types="any type"
     if isinstance(value, (list, tuple)) and _graph_within(value) is not None:
         return _stack(value, dtype, name, types)
     graph = graph or get_default_graph()
+    graph._check_open("Const")
     node = graph._core.add(
         "Const", [], {"value": to_array(value, dtype, types)}, name or "", [], origin()
     )
+    graph._added(node)
     return Tensor(node.outputs[0], graph)
 
 

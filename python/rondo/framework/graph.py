@@ -5,6 +5,7 @@ import threading
 
 from .. import _core
 from ..errors import InvalidArgumentError
+from .device import DeviceStack
 
 
 class GraphKeys:
@@ -21,6 +22,18 @@ class GraphKeys:
     SUMMARIES = "summaries"
     UPDATE_OPS = "update_ops"
     QUEUE_RUNNERS = "queue_runners"
+    MODEL_VARIABLES = "model_variables"
+    METRIC_VARIABLES = "metric_variables"
+    TABLE_INITIALIZERS = "table_initializer"
+    SAVERS = "savers"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    SUMMARY_OP = "summary_op"
+    TRAIN_OP = "train_op"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
 
 
 class Graph:
@@ -40,6 +53,10 @@ class Graph:
         self._shuffles = 0
         # Where variables are kept; "": their worker's own container.
         self.container_name = ""
+        self._devices = DeviceStack()
+        self._finalized = False
+        # Vectors of uint8 that are text: a run gives bytes for them.
+        self._texts = set()
 
     @contextlib.contextmanager
     def as_default(self):
@@ -103,14 +120,48 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, name):
-        """Operations made within ask for this device, such as "/cpu:0"."""
-        if name is None or callable(name):
-            raise InvalidArgumentError("device: expected a name such as '/cpu:0'")
-        self._core.enter_device_scope(name)
+        """Operations made within ask for this device, such as "/cpu:0".
+
+        A function is called with each operation, and gives a name; what it leaves
+        open is as outside. None leaves all device scopes.
+        """
+        by_name = isinstance(name, str)
+        if not (by_name or name is None or callable(name)):
+            raise InvalidArgumentError(
+                f"device: {name!r}; expected a name such as '/cpu:0', a function of an "
+                "operation that gives one, or None"
+            )
+        self._devices.push(name)
+        if by_name:
+            self._core.enter_device_scope(name)
         try:
             yield
         finally:
-            self._core.exit_scope()
+            if by_name:
+                self._core.exit_scope()
+            self._devices.pop()
+
+    def finalize(self):
+        """Ends the building: who adds an operation from now on gets an error."""
+        self._finalized = True
+
+    @property
+    def finalized(self):
+        return self._finalized
+
+    def _added(self, node):
+        """The operation of a new node, on its device."""
+        operation = Operation(node, self)
+        if self._devices.decides:
+            self._devices.place(node, operation)
+        return operation
+
+    def _check_open(self, op):
+        if self._finalized:
+            raise RuntimeError(
+                f"Graph is finalized and cannot be modified: {op} was to be added. "
+                "Build everything before the session or supervisor is made"
+            )
 
     @contextlib.contextmanager
     def container(self, name):
@@ -148,6 +199,20 @@ class Graph:
             return list(items)
         return [x for x in items if getattr(x, "name", "").startswith(scope)]
 
+    def get_all_collection_keys(self):
+        return [k for k in self._collections if isinstance(k, str)]
+
+    def add_to_collections(self, names, value):
+        for name in [names] if isinstance(names, str) else set(names):
+            self.add_to_collection(name, value)
+
+    def clear_collection(self, name):
+        self._collections.pop(name, None)
+
+    def as_graph_def(self, from_version=None, add_shapes=False):
+        """The graph as bytes, for import_meta_graph and TensorBoard."""
+        return GraphDef(_core.to_graph_def(self._core))
+
     def get_collection_ref(self, name):
         return self._collections.setdefault(name, [])
 
@@ -162,6 +227,19 @@ class Graph:
 
     def __repr__(self):
         return f"<rondo.Graph of {len(self._core)} operations>"
+
+
+class GraphDef:
+    """A graph as the bytes of TensorFlow's message of that name."""
+
+    def __init__(self, data=b""):
+        self._data = data
+
+    def SerializeToString(self):
+        return self._data
+
+    def ParseFromString(self, data):
+        self._data = bytes(data)
 
 
 class Operation:

@@ -34,6 +34,9 @@ class ConfigProto:
     An operation that asks for a device that is not there is an error, or with
     `allow_soft_placement` runs elsewhere. `log_device_placement` writes to
     standard error what runs where.
+
+    On a cluster, `device_filters=["/job:ps", "/job:worker/task:0"]` leaves out
+    the tasks that match none of them, which then need not be up.
     """
 
     def __init__(
@@ -44,12 +47,14 @@ class ConfigProto:
         device_count=None,
         allow_soft_placement=False,
         log_device_placement=False,
+        device_filters=None,
     ):
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.device_count = dict(device_count or {})
         self.allow_soft_placement = allow_soft_placement
         self.log_device_placement = log_device_placement
+        self.device_filters = list(device_filters or [])
 
     def _devices(self):
         devices = {}
@@ -117,24 +122,32 @@ def session_for(session):
 class Session:
     """Runs parts of a graph, and keeps its variables between runs.
 
+    With a `target`, "grpc://host:port" of a rondo.train.Server, it runs on the
+    tasks of that server's cluster, and the variables are theirs.
+
     Several threads may run at once. Ctrl-C ends a run.
     """
 
     def __init__(self, target="", graph=None, config=None):
-        if target:
-            raise InvalidArgumentError(
-                f'target: "{target}" is not known; "" is this process'
-            )
         config = config or ConfigProto()
         self.graph = graph or get_default_graph()
-        self._session = _core.Session(
-            self.graph._core,
-            inter_op_threads=config.inter_op_parallelism_threads,
-            intra_op_threads=config.intra_op_parallelism_threads,
-            devices=config._devices(),
-            allow_soft_placement=config.allow_soft_placement,
-            log_device_placement=config.log_device_placement,
-        )
+        if target:
+            self._session = _core.open_session(
+                self.graph._core,
+                target,
+                device_filters=config.device_filters,
+                allow_soft_placement=config.allow_soft_placement,
+                log_device_placement=config.log_device_placement,
+            )
+        else:
+            self._session = _core.Session(
+                self.graph._core,
+                inter_op_threads=config.inter_op_parallelism_threads,
+                intra_op_threads=config.intra_op_parallelism_threads,
+                devices=config._devices(),
+                allow_soft_placement=config.allow_soft_placement,
+                log_device_placement=config.log_device_placement,
+            )
         self._entered = []
 
     def run(
@@ -184,6 +197,12 @@ class Session:
             raise InvalidArgumentError("list_devices: this session is closed")
         return [DeviceAttributes(name) for name in core.devices]
 
+    @staticmethod
+    def reset(target, containers=None, config=None):
+        """Clears containers of variables, all of them unless some are named, on
+        all tasks of the cluster that the server at `target` belongs to."""
+        _core.reset_cluster(target, list(containers or []))
+
     def make_callable(self, fetches, feed_list=None):
         """A function of the values of feed_list that runs fetches."""
         feed_list = list(feed_list or ())
@@ -220,6 +239,11 @@ class Session:
                 for x in parts
             ]
             return lambda arrays: IndexedSlicesValue(*(f and f(arrays) for f in got))
+        if hasattr(what, "_fetched"):
+            # Something that a run gives tensors for and that is made of them.
+            tensors, made_of = what._fetched()
+            got = self._collect(list(tensors), values, nodes, places)
+            return lambda arrays: made_of(got(arrays))
         element = self.graph.as_graph_element(what)
         if isinstance(element, Operation):
             nodes.append(element._node)
@@ -227,7 +251,7 @@ class Session:
         at = places.setdefault(element._value, len(values))
         if at == len(values):
             values.append(element._value)
-        if element._value.op in _GIVES_BYTES:
+        if element._value.op in _GIVES_BYTES or element._value in self.graph._texts:
             return lambda arrays: arrays[at].tobytes()
 
         def result(arrays):
@@ -254,6 +278,11 @@ class Session:
                 ) from None
             feeds.append((tensor._value, array))
         return feeds
+
+    @property
+    def graph_def(self):
+        """The graph as bytes: graph.as_graph_def()."""
+        return self.graph.as_graph_def()
 
     def close(self):
         """Ends the runs of other threads and lets the variables go; nothing can be
