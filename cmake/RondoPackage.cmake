@@ -43,6 +43,11 @@ set(headers
   rondo/base/interrupt.h
   rondo/base/status.h
   rondo/capi/rondo_c.h
+  rondo/cluster/cluster_spec.h
+  rondo/cluster/server.h
+  rondo/cluster/session_options.h
+  rondo/cluster/task_status.h
+  rondo/cluster/tls.h
   rondo/collectives/communicator.h
   rondo/graph/attr.h
   rondo/graph/dot.h
