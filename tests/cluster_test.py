@@ -283,9 +283,7 @@ def test_a_client_that_vanishes(cluster):
         60,
         lambda: "the session is kept",
     )
-    wait_until(
-        lambda: steps_of(c["ps", 0].target) == 0, 60, lambda: "its step goes on"
-    )
+    wait_until(lambda: steps_of(c["ps", 0].target) == 0, 60, lambda: "its step goes on")
 
 
 def test_a_token_that_differs(cluster, monkeypatch):
@@ -331,7 +329,9 @@ def test_servers_that_cannot_start(cluster, tmp_path):
     unknown = serve("--cluster", c.text, "--job", "boss")
     assert unknown.returncode == 2
     assert 'no job "boss"; it has: ps, worker' in unknown.stderr
-    assert "no task 4" in serve("--cluster", c.text, "--job", "ps", "--task", "4").stderr
+    assert (
+        "no task 4" in serve("--cluster", c.text, "--job", "ps", "--task", "4").stderr
+    )
     config = tmp_path / "server.toml"
     config.write_text('cluster = "ps=nonsense"\njob = "ps"\n')
     assert '"nonsense" is no address' in serve("--config", str(config)).stderr

@@ -41,8 +41,9 @@ void bind_cluster(nb::module_& m) {
         options.cpus = std::max(1, cpus);
         options.inter_op_threads = inter_op_threads;
         options.intra_op_threads = intra_op_threads;
-        auto server = waiting(
-            [&] { return Server::start(cluster, {job, task}, options); });
+        auto server = waiting([&] {
+          return Server::start(cluster, {job, task}, options);
+        });
         check(server.status());
         return std::move(*server);
       },

@@ -25,10 +25,9 @@ std::string proof_of(const std::string& token, std::string_view version,
                      std::string_view method, std::string_view nonce,
                      uint64_t incarnation) {
   // Lengths keep the parts from running into each other.
-  return hmac(token,
-              fmt::format("call|{}:{}|{}:{}|{}:{}|{:x}", version.size(), version,
-                          method.size(), method, nonce.size(), nonce,
-                          incarnation));
+  return hmac(token, fmt::format("call|{}:{}|{}:{}|{}:{}|{:x}", version.size(),
+                                 version, method.size(), method, nonce.size(),
+                                 nonce, incarnation));
 }
 
 }  // namespace

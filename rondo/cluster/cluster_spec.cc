@@ -1,8 +1,8 @@
 #include "rondo/cluster/cluster_spec.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
 namespace rondo {
 namespace {
@@ -76,30 +76,34 @@ Result<HostPort> HostPort::parse(std::string_view text) {
 }
 
 std::string HostPort::to_string() const {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
-                                             : fmt::format("[{}]:{}", host, port);
+  return host.find(':') == std::string::npos
+             ? fmt::format("{}:{}", host, port)
+             : fmt::format("[{}]:{}", host, port);
 }
 
 Result<ClusterSpec> ClusterSpec::from(Jobs jobs) {
   if (jobs.empty())
-    return error(Code::kInvalidArgument,
-                 "the cluster has no job: give one with at least one task, such "
-                 "as worker=localhost:2222");
+    return error(
+        Code::kInvalidArgument,
+        "the cluster has no job: give one with at least one task, such "
+        "as worker=localhost:2222");
   std::map<std::string, TaskName> taken;
   size_t tasks = 0;
   for (const auto& [job, addresses] : jobs) {
     if (!is_job_name(job))
-      return error(Code::kInvalidArgument,
-                   "\"{}\" is no name of a job: use letters, digits, _ and -, a "
-                   "letter first",
-                   job);
+      return error(
+          Code::kInvalidArgument,
+          "\"{}\" is no name of a job: use letters, digits, _ and -, a "
+          "letter first",
+          job);
     if (addresses.empty())
       return error(Code::kInvalidArgument, "job \"{}\" has no task", job);
     for (const auto& [index, address] : addresses) {
       const TaskName task{job, index};
       if (index < 0)
         return error(Code::kInvalidArgument,
-                     "job \"{}\" has a task {}: numbers begin at 0", job, index);
+                     "job \"{}\" has a task {}: numbers begin at 0", job,
+                     index);
       auto parsed = HostPort::parse(address);
       if (!parsed.ok()) return parsed.status().with_context(task.to_string());
       ++tasks;
@@ -145,7 +149,8 @@ Result<ClusterSpec> ClusterSpec::parse(std::string_view text) {
 std::vector<TaskName> ClusterSpec::tasks() const {
   std::vector<TaskName> names;
   for (const auto& [job, addresses] : jobs_)
-    for (const auto& [index, address] : addresses) names.push_back({job, index});
+    for (const auto& [index, address] : addresses)
+      names.push_back({job, index});
   return names;
 }
 

@@ -1,4 +1,5 @@
-// ClusterSpec: the jobs of a cluster, the tasks of each, and where each listens.
+// ClusterSpec: the jobs of a cluster, the tasks of each, and where each
+// listens.
 #pragma once
 
 #include <map>

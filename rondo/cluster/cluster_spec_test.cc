@@ -17,8 +17,8 @@ TEST(ClusterSpec, ReadsJobsAndTasks) {
   auto spec = ClusterSpec::parse("ps=h0:2222; worker = h1:2222, [fd00::1]:80;");
   ASSERT_TRUE(spec.ok()) << spec.status().message();
   EXPECT_EQ(spec->to_string(), "ps=h0:2222;worker=h1:2222,[fd00::1]:80");
-  EXPECT_EQ(spec->tasks(), (std::vector<TaskName>{
-                               {"ps", 0}, {"worker", 0}, {"worker", 1}}));
+  EXPECT_EQ(spec->tasks(),
+            (std::vector<TaskName>{{"ps", 0}, {"worker", 0}, {"worker", 1}}));
   EXPECT_EQ(*spec->address({"worker", 1}), "[fd00::1]:80");
   EXPECT_EQ(*ClusterSpec::parse(spec->to_string()), *spec);
 }

@@ -127,7 +127,8 @@ Status Connection::flush() {
     msghdr message{};
     message.msg_iov = pieces;
     message.msg_iovlen = static_cast<size_t>(count);
-    const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n =
+        ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
@@ -193,8 +194,8 @@ Status Connection::read_tensors(const wire::Head& head,
     if (place.mapped)
       std::memcpy(tensor.data(), heap_->data() + place.offset, place.bytes);
     else
-      RONDO_RETURN_IF_ERROR(read(static_cast<char*>(tensor.data()),
-                                 place.bytes));
+      RONDO_RETURN_IF_ERROR(
+          read(static_cast<char*>(tensor.data()), place.bytes));
     tensors.push_back(std::move(tensor));
   }
   return {};
@@ -233,8 +234,8 @@ Status Connection::read(char* to, size_t bytes) {
     // What is long goes where it belongs at once.
     const bool direct = bytes >= buffer_.size();
     char* into = direct ? to : buffer_.data();
-    const ssize_t n = ::recv(fd_.get(), into, direct ? bytes : buffer_.size(),
-                             MSG_DONTWAIT);
+    const ssize_t n =
+        ::recv(fd_.get(), into, direct ? bytes : buffer_.size(), MSG_DONTWAIT);
     if (n == 0)
       return error(Code::kPeerLost, "{} closed the connection", options_.peer);
     if (n < 0) {

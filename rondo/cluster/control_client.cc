@@ -40,17 +40,21 @@ class GrpcClient final : public ControlClient {
   Result<HelloInfo> hello(Deadline deadline) override {
     cluster::HelloReply reply;
     std::string nonce;
-    RONDO_RETURN_IF_ERROR(call("Hello", deadline, [&](auto& context) {
-      return worker_->Hello(&context, cluster::Empty(), &reply);
-    }, &nonce));
-    if (!same_proof(reply.proof(),
-                    hello_proof(token_, nonce, reply.incarnation(),
-                                reply.task())))
-      return error(Code::kPermission,
-                   "{} did not prove that it knows the job's token: RONDO_TOKEN "
-                   "differs between tasks or clients, or this is not a task of "
-                   "the cluster",
-                   address_);
+    RONDO_RETURN_IF_ERROR(call(
+        "Hello", deadline,
+        [&](auto& context) {
+          return worker_->Hello(&context, cluster::Empty(), &reply);
+        },
+        &nonce));
+    if (!same_proof(
+            reply.proof(),
+            hello_proof(token_, nonce, reply.incarnation(), reply.task())))
+      return error(
+          Code::kPermission,
+          "{} did not prove that it knows the job's token: RONDO_TOKEN "
+          "differs between tasks or clients, or this is not a task of "
+          "the cluster",
+          address_);
     incarnation_ = reply.incarnation();
     return HelloInfo{reply.task(),
                      reply.incarnation(),
@@ -62,12 +66,10 @@ class GrpcClient final : public ControlClient {
     RONDO_RETURN_IF_ERROR(call("GetStatus", deadline, [&](auto& context) {
       return worker_->GetStatus(&context, cluster::Empty(), &reply);
     }));
-    return TaskStatus{reply.task(),
-                      {reply.device().begin(), reply.device().end()},
-                      reply.graphs(),
-                      reply.steps(),
-                      reply.sessions(),
-                      reply.up_seconds()};
+    return TaskStatus{
+        reply.task(),     {reply.device().begin(), reply.device().end()},
+        reply.graphs(),   reply.steps(),
+        reply.sessions(), reply.up_seconds()};
   }
 
   Status reset(const std::vector<std::string>& containers,
@@ -155,8 +157,8 @@ Result<std::unique_ptr<ControlClient>> ControlClient::make(
       grpc::InsecureChannelCredentials();
   if (options.tls.wanted()) {
     RONDO_ASSIGN_OR_RETURN(TlsTexts texts, read_tls_files(options.tls));
-    credentials = grpc::SslCredentials(
-        {texts.authority, texts.key, texts.certificate});
+    credentials =
+        grpc::SslCredentials({texts.authority, texts.key, texts.certificate});
   }
   grpc::ChannelArguments args;
   // Who waits for a task tries often; a proxy of the host's is not for these.

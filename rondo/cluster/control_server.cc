@@ -28,11 +28,10 @@ std::string text_of(const grpc::ServerContext& context, const char* name) {
 grpc::Status to_grpc(const Status& status) {
   if (status.ok()) return grpc::Status::OK;
   // The code of ours goes along where gRPC leaves room for details.
-  return grpc::Status(status.code() == Code::kPermission
-                          ? grpc::StatusCode::PERMISSION_DENIED
-                          : grpc::StatusCode::UNKNOWN,
-                      status.message(),
-                      std::to_string(static_cast<int>(status.code())));
+  return grpc::Status(
+      status.code() == Code::kPermission ? grpc::StatusCode::PERMISSION_DENIED
+                                         : grpc::StatusCode::UNKNOWN,
+      status.message(), std::to_string(static_cast<int>(status.code())));
 }
 
 // The caller's, but no call takes longer than this.
@@ -66,8 +65,8 @@ class Gate {
     const CallProof proof{text_of(context, "rondo-version"),
                           text_of(context, "rondo-nonce"),
                           text_of(context, "rondo-proof")};
-    Status status = proof.check(token_, method,
-                                needs_incarnation ? incarnation_ : 0, peer);
+    Status status =
+        proof.check(token_, method, needs_incarnation ? incarnation_ : 0, peer);
     if (!status.ok())
       log(LogLevel::kInfo, "turned a call away: {}", status.message());
     return status;
@@ -163,8 +162,8 @@ class MasterCalls final : public cluster::Master::Service {
                      cluster::Empty*) override {
     if (Status s = gate_.check(*context, "Master/Reset"); !s.ok())
       return to_grpc(s);
-    return to_grpc(service_.reset_cluster(containers_of(*request),
-                                          deadline_of(*context)));
+    return to_grpc(
+        service_.reset_cluster(containers_of(*request), deadline_of(*context)));
   }
 
  private:
@@ -193,7 +192,8 @@ class GrpcServer final : public ControlServer {
     }
     grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
-    const std::string host = options.loopback_only ? options.address.host : "::";
+    const std::string host =
+        options.loopback_only ? options.address.host : "::";
     builder.AddListeningPort(HostPort{host, options.address.port}.to_string(),
                              credentials, &port_);
     // Two servers on one port would share its calls.

@@ -54,8 +54,7 @@ Deadline soon() { return Deadline(seconds(30)); }
 
 TEST(Control, CallsArrive) {
   Started s("secret");
-  auto client =
-      ControlClient::make(s.address(), {.token = "secret"}).value();
+  auto client = ControlClient::make(s.address(), {.token = "secret"}).value();
   auto hello = client->hello(soon());
   ASSERT_TRUE(hello.ok()) << hello.status().message();
   EXPECT_EQ(hello->incarnation, 42u);
@@ -89,7 +88,8 @@ TEST(Control, APortThatIsTaken) {
   Started s;
   FakeTask task;
   auto second = ControlServer::start(
-      {.address = {"127.0.0.1", s.server->port()}, .loopback_only = true}, task);
+      {.address = {"127.0.0.1", s.server->port()}, .loopback_only = true},
+      task);
   EXPECT_EQ(second.status().code(), Code::kResource);
   EXPECT_THAT(second.status().message(), HasSubstr("in use"));
 }

@@ -87,7 +87,8 @@ class LinkServer {
   using Answer = std::function<void(Result<LinkAnswer>)>;
   // On the link's thread, and must return at once; `answer` may be called from
   // any thread, later, once. `link` numbers the link.
-  using Serve = std::function<void(uint64_t link, LinkCall call, Answer answer)>;
+  using Serve =
+      std::function<void(uint64_t link, LinkCall call, Answer answer)>;
   // A link has ended; no call of it comes any more.
   using Gone = std::function<void(uint64_t link)>;
   struct Options {

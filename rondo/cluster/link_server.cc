@@ -91,22 +91,22 @@ void LinkServer::admit(ServerHandshake& done) {
           if (const auto at = links_.find(number); at != links_.end())
             to = at->second;
         }
-        serve_(number,
-               {message.code, std::move(message.body),
-                std::move(message.tensors)},
-               [to, id = message.id](Result<LinkAnswer> answer) {
-                 const auto link = to.lock();
-                 if (!link) return;
-                 wire::Message out{.kind = wire::Kind::kAnswer, .id = id};
-                 if (answer.ok()) {
-                   out.body = std::move(answer->body);
-                   out.tensors = std::move(answer->tensors);
-                 } else {
-                   out.code = static_cast<uint32_t>(answer.status().code());
-                   out.body = answer.status().message();
-                 }
-                 link->send(out);
-               });
+        serve_(
+            number,
+            {message.code, std::move(message.body), std::move(message.tensors)},
+            [to, id = message.id](Result<LinkAnswer> answer) {
+              const auto link = to.lock();
+              if (!link) return;
+              wire::Message out{.kind = wire::Kind::kAnswer, .id = id};
+              if (answer.ok()) {
+                out.body = std::move(answer->body);
+                out.tensors = std::move(answer->tensors);
+              } else {
+                out.code = static_cast<uint32_t>(answer.status().code());
+                out.body = answer.status().message();
+              }
+              link->send(out);
+            });
       },
       [this, number](const Status&) {
         gone_(number);

@@ -12,7 +12,7 @@
 namespace rondo {
 
 struct TaskLinkSubject {
-  uint64_t target = 0;    // the incarnation of the task that is called
+  uint64_t target = 0;   // the incarnation of the task that is called
   char caller[56] = {};  // cut where it is longer; for messages
 
   static TaskLinkSubject make(uint64_t target, std::string_view caller) {
@@ -22,9 +22,7 @@ struct TaskLinkSubject {
     std::memcpy(made.caller, caller.data(), std::min(caller.size(), most));
     return made;
   }
-  std::string name() const {
-    return {caller, strnlen(caller, sizeof caller)};
-  }
+  std::string name() const { return {caller, strnlen(caller, sizeof caller)}; }
   Subject pack() const {
     Subject subject{};
     std::memcpy(subject.data(), this, sizeof *this);

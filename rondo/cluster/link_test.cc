@@ -69,7 +69,8 @@ TEST_P(LinkTest, CarriesTensorsBothWays) {
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     EXPECT_EQ(answer->body, "hi");
     ASSERT_EQ(answer->tensors.size(), 3u);
-    for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(equal(answer->tensors[i], sent[i]));
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(equal(answer->tensors[i], sent[i]));
   }
   EXPECT_EQ(link->mapped(), GetParam());
 }
@@ -140,10 +141,11 @@ TEST(Link, SilenceEndsIt) {
     const Fd fd = handshake.take();
     until.wait();
   });
-  auto link = Link::connect({"/job:ps/task:0", 1,
-                             {local_address(listener.get()).value()}},
-                            {.caller = "test", .patience = seconds(0.2)}, soon())
-                  .value();
+  auto link =
+      Link::connect(
+          {"/job:ps/task:0", 1, {local_address(listener.get()).value()}},
+          {.caller = "test", .patience = seconds(0.2)}, soon())
+          .value();
   const Status status = link->call({kEcho, "", {}}, soon()).status();
   EXPECT_EQ(status.code(), Code::kPeerLost);
   EXPECT_THAT(status.message(), HasSubstr("has not answered for"));
@@ -171,8 +173,8 @@ TEST(Link, NeedsTheToken) {
   Echo echo(true, "secret");
   auto link = Link::connect(echo.target(), {.caller = "test"}, soon());
   EXPECT_EQ(link.status().code(), Code::kPermission);
-  EXPECT_TRUE(Link::connect(echo.target(), {.token = "secret", .caller = "test"},
-                            soon())
+  EXPECT_TRUE(Link::connect(echo.target(),
+                            {.token = "secret", .caller = "test"}, soon())
                   .ok());
 }
 

@@ -65,9 +65,8 @@ Tensor bytes_tensor(std::string_view bytes) {
 
 Result<std::string_view> bytes_of(const Tensor& tensor) {
   if (tensor.dtype() != DType::kU8 || tensor.shape().rank() != 1)
-    return error(Code::kInvalidArgument,
-                 "expected bytes, got a tensor of {}{}", name_of(tensor.dtype()),
-                 tensor.shape().to_string());
+    return error(Code::kInvalidArgument, "expected bytes, got a tensor of {}{}",
+                 name_of(tensor.dtype()), tensor.shape().to_string());
   return std::string_view(static_cast<const char*>(tensor.data()),
                           tensor.bytes());
 }

@@ -45,9 +45,8 @@ Result<Peer> try_once(const std::string& address, const std::string& expected,
   RONDO_ASSIGN_OR_RETURN(const HostPort at, HostPort::parse(address));
   Peer peer;
   RONDO_ASSIGN_OR_RETURN(
-      peer.control,
-      ControlClient::make(address,
-                          {.token = options.token, .tls = options.tls}));
+      peer.control, ControlClient::make(
+                        address, {.token = options.token, .tls = options.tls}));
   RONDO_ASSIGN_OR_RETURN(const HelloInfo hello, peer.control->hello(deadline));
   if (!expected.empty() && hello.task != expected)
     return error(Code::kMismatch,
@@ -55,9 +54,8 @@ Result<Peer> try_once(const std::string& address, const std::string& expected,
                  "all tasks of a cluster the same addresses",
                  address, hello.task, expected);
   peer.name = hello.task;
-  LinkTarget target{fmt::format("{} ({})", hello.task, address),
-                    hello.incarnation,
-                    {}};
+  LinkTarget target{
+      fmt::format("{} ({})", hello.task, address), hello.incarnation, {}};
   RONDO_ASSIGN_OR_RETURN(target.addresses, link_addresses(at, hello));
   RONDO_ASSIGN_OR_RETURN(peer.link,
                          Link::connect(target,
@@ -72,9 +70,9 @@ Result<Peer> try_once(const std::string& address, const std::string& expected,
 
 Result<Peer> reach(const std::string& address, const std::string& expected,
                    const PeerOptions& options, Deadline deadline) {
-  const std::string who =
-      expected.empty() ? fmt::format("the task at {}", address)
-                       : fmt::format("{} at {}", expected, address);
+  const std::string who = expected.empty()
+                              ? fmt::format("the task at {}", address)
+                              : fmt::format("{} at {}", expected, address);
   const auto begin = Clock::now();
   Duration next_word = kFirstWord;
   Duration pause_time = kFirstPause;

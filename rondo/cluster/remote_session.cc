@@ -94,15 +94,14 @@ Result<std::vector<Tensor>> RemoteSession::run(
   int wake = 0;
   if (options.cancellation)
     wake = options.cancellation->on_cancel([&, run = call.run] {
-      master_.link->call(
-          {number(Method::kSessionCancel),
-           wire::Writer()
-               .number(static_cast<int64_t>(session_))
-               .number(run)
-               .text(options.cancellation->reason().message())
-               .take(),
-           {}},
-          [](const Result<LinkAnswer>&) {});
+      master_.link->call({number(Method::kSessionCancel),
+                          wire::Writer()
+                              .number(static_cast<int64_t>(session_))
+                              .number(run)
+                              .text(options.cancellation->reason().message())
+                              .take(),
+                          {}},
+                         [](const Result<LinkAnswer>&) {});
     });
   // The master keeps the deadline, and the link notices when it is gone; what
   // is added here is for the way.

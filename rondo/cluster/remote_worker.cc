@@ -32,11 +32,11 @@ Result<int64_t> RemoteWorker::add(std::vector<Part> parts) {
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
-  auto answer = link_->call(
-      {number(Method::kAdd),
-       wire::Writer().number(time_allowed(deadline)).take(),
-       {std::move(bytes)}},
-      deadline);
+  auto answer =
+      link_->call({number(Method::kAdd),
+                   wire::Writer().number(time_allowed(deadline)).take(),
+                   {std::move(bytes)}},
+                  deadline);
   if (!answer.ok()) return on_task(answer.status(), task_);
   wire::Reader in(answer->body);
   const int64_t graph = in.number();
@@ -45,24 +45,26 @@ Result<int64_t> RemoteWorker::add(std::vector<Part> parts) {
 }
 
 void RemoteWorker::remove(int64_t graph) {
-  link_->call({number(Method::kRemove), wire::Writer().number(graph).take(), {}},
-              [](const Result<LinkAnswer>&) {});
+  link_->call(
+      {number(Method::kRemove), wire::Writer().number(graph).take(), {}},
+      [](const Result<LinkAnswer>&) {});
 }
 
 void RemoteWorker::run(StepCall call, Done done) {
-  link_->call({number(Method::kRun),
-               wire::Writer()
-                   .number(call.graph)
-                   .number(call.step)
-                   .number(time_allowed(call.deadline))
-                   .take(),
-               std::move(call.feeds)},
-              [done = std::move(done), task = task_](Result<LinkAnswer> answer) {
-                if (answer.ok())
-                  done(std::move(answer->tensors));
-                else
-                  done(on_task(answer.status(), task));
-              });
+  link_->call(
+      {number(Method::kRun),
+       wire::Writer()
+           .number(call.graph)
+           .number(call.step)
+           .number(time_allowed(call.deadline))
+           .take(),
+       std::move(call.feeds)},
+      [done = std::move(done), task = task_](Result<LinkAnswer> answer) {
+        if (answer.ok())
+          done(std::move(answer->tensors));
+        else
+          done(on_task(answer.status(), task));
+      });
 }
 
 void RemoteWorker::cancel(int64_t step, const Status& why) {
@@ -78,19 +80,19 @@ void RemoteWorker::cancel(int64_t step, const Status& why) {
 
 void get_over(Link& link, int64_t step, const std::string& key,
               Rendezvous::Done done) {
-  link.call({number(Method::kGet), wire::Writer().number(step).text(key).take(),
-             {}},
-            [done = std::move(done)](Result<LinkAnswer> answer) {
-              if (!answer.ok()) return done(answer.status());
-              wire::Reader in(answer->body);
-              const bool dead = in.number() != 0;
-              if (!in.ok() || answer->tensors.size() != (dead ? 0 : 1))
-                return done(error(Code::kInternal, "no parcel came"));
-              Rendezvous::Parcel parcel;
-              parcel.dead = dead;
-              if (!dead) parcel.tensor = std::move(answer->tensors[0]);
-              done(std::move(parcel));
-            });
+  link.call(
+      {number(Method::kGet), wire::Writer().number(step).text(key).take(), {}},
+      [done = std::move(done)](Result<LinkAnswer> answer) {
+        if (!answer.ok()) return done(answer.status());
+        wire::Reader in(answer->body);
+        const bool dead = in.number() != 0;
+        if (!in.ok() || answer->tensors.size() != (dead ? 0 : 1))
+          return done(error(Code::kInternal, "no parcel came"));
+        Rendezvous::Parcel parcel;
+        parcel.dead = dead;
+        if (!dead) parcel.tensor = std::move(answer->tensors[0]);
+        done(std::move(parcel));
+      });
 }
 
 }  // namespace rondo

@@ -38,10 +38,9 @@ Result<ClusterOptions> ClusterOptions::from(const Env& env) {
   options.tls = {env.get_or("RONDO_TLS_CA", ""),
                  env.get_or("RONDO_TLS_CERT", ""),
                  env.get_or("RONDO_TLS_KEY", "")};
-  RONDO_ASSIGN_OR_RETURN(
-      const double connect,
-      env.get_seconds("RONDO_CONNECT_TIMEOUT",
-                      to_seconds(options.connect_timeout)));
+  RONDO_ASSIGN_OR_RETURN(const double connect,
+                         env.get_seconds("RONDO_CONNECT_TIMEOUT",
+                                         to_seconds(options.connect_timeout)));
   RONDO_ASSIGN_OR_RETURN(
       const double patience,
       env.get_seconds("RONDO_PATIENCE", to_seconds(options.patience)));
@@ -101,8 +100,8 @@ Result<std::unique_ptr<Session>> open_session(
     const ClusterSessionOptions& options) {
   RONDO_ASSIGN_OR_RETURN(const std::string address, address_of(target));
   const Deadline deadline(cluster.connect_timeout);
-  if (const auto here = Server::Here::process().find(
-          fmt::format("{}{}", kScheme, address)))
+  if (const auto here =
+          Server::Here::process().find(fmt::format("{}{}", kScheme, address)))
     return here->session(graph, options, deadline, here);
   RONDO_ASSIGN_OR_RETURN(
       auto remote, RemoteSession::open(graph, address, client_options(cluster),
@@ -115,8 +114,8 @@ Status reset(const std::string& target,
              const ClusterOptions& cluster) {
   RONDO_ASSIGN_OR_RETURN(const std::string address, address_of(target));
   const Deadline deadline(cluster.connect_timeout);
-  RONDO_ASSIGN_OR_RETURN(
-      const Peer peer, reach(address, "", client_options(cluster), deadline));
+  RONDO_ASSIGN_OR_RETURN(const Peer peer,
+                         reach(address, "", client_options(cluster), deadline));
   return peer.control->reset_cluster(containers, deadline);
 }
 
@@ -124,8 +123,8 @@ Result<TaskStatus> task_status(const std::string& target,
                                const ClusterOptions& cluster) {
   RONDO_ASSIGN_OR_RETURN(const std::string address, address_of(target));
   const Deadline deadline(cluster.connect_timeout);
-  RONDO_ASSIGN_OR_RETURN(
-      const Peer peer, reach(address, "", client_options(cluster), deadline));
+  RONDO_ASSIGN_OR_RETURN(const Peer peer,
+                         reach(address, "", client_options(cluster), deadline));
   return peer.control->status(deadline);
 }
 

@@ -189,9 +189,10 @@ void Server::Impl::serve(uint64_t link, LinkCall call,
                          LinkServer::Answer answer) {
   if (worker_service->serve(link, call, answer)) return;
   if (session_service->serve(link, call, answer)) return;
-  answer(error(Code::kMismatch,
-               "{} knows no method {}: run the same release of Rondo everywhere",
-               task.to_string(), call.method));
+  answer(
+      error(Code::kMismatch,
+            "{} knows no method {}: run the same release of Rondo everywhere",
+            task.to_string(), call.method));
 }
 
 void Server::Impl::fetch(int64_t step, const std::string& key,
@@ -226,8 +227,8 @@ Result<std::unique_ptr<Session>> Server::Impl::session(
                            takes_part(other, session_options));
     if (!wanted) continue;
     RONDO_ASSIGN_OR_RETURN(const Peer peer, peers->connect(other, deadline));
-    auto state = peer.control->status(
-        Deadline(std::min(kStatusTime, deadline.left())));
+    auto state =
+        peer.control->status(Deadline(std::min(kStatusTime, deadline.left())));
     if (!state.ok()) return state.status().with_context(other.to_string());
     workers.push_back(std::make_shared<RemoteWorker>(
         other.to_string(), state->devices, peer.link));
@@ -258,12 +259,9 @@ HelloInfo Server::Impl::hello() {
 }
 
 TaskStatus Server::Impl::status() {
-  return {task.to_string(),
-          local->devices(),
-          worker_service->graphs(),
-          static_cast<int64_t>(steps->size()),
-          session_service->size(),
-          to_seconds(Clock::now() - started)};
+  return {task.to_string(),         local->devices(),
+          worker_service->graphs(), static_cast<int64_t>(steps->size()),
+          session_service->size(),  to_seconds(Clock::now() - started)};
 }
 
 Status Server::Impl::reset(const std::vector<std::string>& containers) {

@@ -23,7 +23,8 @@ namespace {
 using testing::HasSubstr;
 
 int free_port() {
-  const Fd fd = listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
+  const Fd fd =
+      listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
   return local_address(fd.get())->port();
 }
 
@@ -55,9 +56,9 @@ std::string address(const Server& server) {
 struct Far {
   explicit Far(Graph& graph, Server& server,
                const ClusterSessionOptions& options = {}) {
-    auto remote = RemoteSession::open(graph, address(server),
-                                      {.caller = "a test"}, options,
-                                      Deadline(seconds(30)));
+    auto remote =
+        RemoteSession::open(graph, address(server), {.caller = "a test"},
+                            options, Deadline(seconds(30)));
     session = std::make_unique<Session>(std::move(remote).value());
   }
   std::unique_ptr<Session> session;
@@ -200,8 +201,7 @@ TEST(Server, ARunIsCancelledFromAfar) {
   RunOptions options;
   options.cancellation = &cancellation;
   std::thread waits([&] {
-    const Status status =
-        far.session->run({element}, {}, {}, options).status();
+    const Status status = far.session->run({element}, {}, {}, options).status();
     EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
     EXPECT_THAT(status.message(), HasSubstr("enough"));
   });
@@ -212,9 +212,8 @@ TEST(Server, ARunIsCancelledFromAfar) {
 
 TEST(Server, UnknownTasksAndDevices) {
   Cluster cluster(1);
-  EXPECT_THAT(
-      Server::start(cluster.spec, {"worker", 7}, {}).status().message(),
-      HasSubstr("no task 7"));
+  EXPECT_THAT(Server::start(cluster.spec, {"worker", 7}, {}).status().message(),
+              HasSubstr("no task 7"));
   EXPECT_THAT(Server::start(cluster.spec, {"boss", 0}, {}).status().message(),
               HasSubstr("no job \"boss\""));
   Graph graph;
@@ -228,8 +227,7 @@ TEST(Server, UnknownTasksAndDevices) {
 
 TEST(Server, TwoOfOneName) {
   Cluster cluster(1);
-  const Status status =
-      Server::start(cluster.spec, {"worker", 0}, {}).status();
+  const Status status = Server::start(cluster.spec, {"worker", 0}, {}).status();
   EXPECT_EQ(status.code(), Code::kResource);
   EXPECT_THAT(status.message(), HasSubstr("another process"));
 }
@@ -260,8 +258,7 @@ TEST(Server, WaitsForATaskAndSaysForWhom) {
                            {.device_filters = {"/job:worker"}})
                   .ok());
   std::unique_ptr<Server> ps;
-  std::thread starts(
-      [&] { ps = Server::start(spec, {"ps", 0}, {}).value(); });
+  std::thread starts([&] { ps = Server::start(spec, {"ps", 0}, {}).value(); });
   auto session = open_session(p.graph, worker->target()).value();
   starts.join();
   EXPECT_TRUE(session->run(initializer(p.graph)).ok());

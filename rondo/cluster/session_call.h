@@ -12,8 +12,8 @@ namespace rondo {
 
 struct SessionCall {
   uint64_t session = 0;
-  int64_t run = 0;           // numbered by the client, for cancelling it
-  int64_t time_allowed = 0;  // see methods.h
+  int64_t run = 0;                 // numbered by the client, for cancelling it
+  int64_t time_allowed = 0;        // see methods.h
   std::vector<std::string> feeds;  // values; their tensors go along
   std::vector<std::string> fetches;
   std::vector<std::string> targets;  // nodes

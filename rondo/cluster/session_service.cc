@@ -55,8 +55,8 @@ SessionService::~SessionService() {
   close_all();
 }
 
-Result<SessionInfo> SessionService::create(
-    const ClusterSessionOptions& options, Deadline deadline) {
+Result<SessionInfo> SessionService::create(const ClusterSessionOptions& options,
+                                           Deadline deadline) {
   auto entry = std::make_shared<Entry>();
   RONDO_ASSIGN_OR_RETURN(entry->session,
                          open_(entry->graph, options, deadline));

@@ -25,8 +25,7 @@ namespace rondo {
 class SessionService {
  public:
   using Open = std::function<Result<std::unique_ptr<Session>>(
-      Graph& graph, const ClusterSessionOptions& options,
-      Deadline deadline)>;
+      Graph& graph, const ClusterSessionOptions& options, Deadline deadline)>;
   SessionService(Open open, ThreadCache& threads, Duration lease);
   ~SessionService();
 
@@ -54,8 +53,7 @@ class SessionService {
   mutable Mutex mutex_;
   CondVar changed_;
   bool closing_ RONDO_GUARDED_BY(mutex_) = false;
-  std::map<uint64_t, std::shared_ptr<Entry>> sessions_
-      RONDO_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<Entry>> sessions_ RONDO_GUARDED_BY(mutex_);
   std::thread sweeper_;
 };
 

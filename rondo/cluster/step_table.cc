@@ -81,10 +81,10 @@ void StepTable::recv(int64_t step, const std::string& key,
     failure = over(step);
     if (failure.ok() &&
         !steps_[step].asked.try_emplace(key, std::move(done)).second)
-      failure = error(Code::kInternal,
-                      "\"{}\" is waited for twice in one step", key);
+      failure =
+          error(Code::kInternal, "\"{}\" is waited for twice in one step", key);
   }
-        // try_emplace() has not moved from `done` then.
+  // try_emplace() has not moved from `done` then.
   if (!failure.ok()) return done(failure);
   remote_(step, key, [self = shared_from_this(), step, key](auto parcel) {
     self->arrive(step, key, std::move(parcel));
@@ -122,9 +122,9 @@ void StepTable::get(int64_t step, const std::string& key,
         entry.sent.erase(at);
         forget_if_done(step);
       } else if (entry.run_over) {
-        failure = error(Code::kInternal,
-                        "step {} is over here and did not send \"{}\"", step,
-                        key);
+        failure =
+            error(Code::kInternal,
+                  "step {} is over here and did not send \"{}\"", step, key);
       } else if (!entry.awaited.try_emplace(key, std::move(done)).second) {
         // try_emplace() has not moved from `done` then.
         failure = error(Code::kInternal,
@@ -205,8 +205,8 @@ void StepTable::drop_strays() {
         strays.push_back(step);
   }
   for (const int64_t step : strays)
-    abort(step, error(Code::kTimeout, "step {} did not begin on this task",
-                      step));
+    abort(step,
+          error(Code::kTimeout, "step {} did not begin on this task", step));
 }
 
 size_t StepTable::size() const {

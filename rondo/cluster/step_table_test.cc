@@ -85,7 +85,8 @@ TEST(StepTable, WhatIsNeverSentIsNotWaitedFor) {
   Taken taken;
   t.table->get(1, "a", taken.done());
   step.reset();
-  EXPECT_THAT(taken.parcel->status().message(), HasSubstr("did not send \"a\""));
+  EXPECT_THAT(taken.parcel->status().message(),
+              HasSubstr("did not send \"a\""));
 }
 
 TEST(StepTable, AbortReachesThoseWhoWaitAndThoseWhoCome) {

@@ -39,7 +39,8 @@ Result<size_t> bytes_of(DType dtype, std::span<const int64_t> extents) {
   bool none = false;
   for (const int64_t extent : extents) {
     if (extent < 0) return damaged("a negative extent");
-    if (extent == 0) none = true;
+    if (extent == 0)
+      none = true;
     else if (__builtin_mul_overflow(bytes, static_cast<size_t>(extent), &bytes))
       return damaged("a tensor larger than memory");
   }
@@ -65,7 +66,8 @@ Result<TensorPlace> take_tensor(std::string_view& bytes, size_t heap_bytes) {
   made.shape = Shape(extents);
   made.mapped = place == kInHeap;
   if (!made.mapped) return made;
-  if (!take(bytes, made.offset)) return damaged("its head ends within a tensor");
+  if (!take(bytes, made.offset))
+    return damaged("its head ends within a tensor");
   if (made.offset > heap_bytes || made.bytes > heap_bytes - made.offset)
     return damaged("a tensor outside of the heap");
   return made;
@@ -122,7 +124,8 @@ Result<Header> decode_header(std::string_view bytes) {
       kind > static_cast<uint32_t>(Kind::kPong))
     return damaged("an unknown kind");
   header.kind = static_cast<Kind>(kind);
-  if (header.head_bytes > kMostHeadBytes) return damaged("its head is too long");
+  if (header.head_bytes > kMostHeadBytes)
+    return damaged("its head is too long");
   return header;
 }
 
@@ -138,8 +141,7 @@ Result<Head> decode_head(const Header& header, std::string_view bytes,
   uint64_t tail = 0;
   for (uint32_t i = 0; i < tensors; ++i) {
     RONDO_ASSIGN_OR_RETURN(TensorPlace place, take_tensor(bytes, heap_bytes));
-    if (!place.mapped &&
-        __builtin_add_overflow(tail, place.bytes, &tail))
+    if (!place.mapped && __builtin_add_overflow(tail, place.bytes, &tail))
       return damaged("its tensors are larger than memory");
     head.tensors.push_back(std::move(place));
   }

@@ -17,7 +17,8 @@ struct Parsed {
 };
 
 Result<Parsed> parse(std::string_view front, size_t heap_bytes = 0) {
-  if (front.size() < kHeaderBytes) return error(Code::kInvalidArgument, "short");
+  if (front.size() < kHeaderBytes)
+    return error(Code::kInvalidArgument, "short");
   RONDO_ASSIGN_OR_RETURN(Header header,
                          decode_header(front.substr(0, kHeaderBytes)));
   const std::string_view rest = front.substr(kHeaderBytes);
@@ -58,7 +59,8 @@ TEST(Wire, ComesBack) {
 
 TEST(Wire, LargeTensorsAreShown) {
   const Tensor large = Tensor::zeros({1 << 16});
-  const Encoded encoded = encode({.kind = Kind::kAnswer, .tensors = {large}}, true);
+  const Encoded encoded =
+      encode({.kind = Kind::kAnswer, .tensors = {large}}, true);
   EXPECT_TRUE(encoded.mapped);
   EXPECT_TRUE(encoded.tail.empty());
   auto parsed = parse(encoded.front, SIZE_MAX);

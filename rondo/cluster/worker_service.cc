@@ -37,7 +37,9 @@ bool WorkerService::serve(uint64_t link, LinkCall& call,
       });
       return true;
     case Method::kRemove: remove(link, call, answer); return true;
-    case Method::kRun: run(link, std::move(call), std::move(answer)); return true;
+    case Method::kRun:
+      run(link, std::move(call), std::move(answer));
+      return true;
     case Method::kCancel: cancel(call, answer); return true;
     default: return false;
   }
@@ -112,19 +114,19 @@ void WorkerService::run(uint64_t link, LinkCall call,
                       "started anew, or the session was closed",
                       step.graph);
     else if (!mine.steps.insert(step.step).second)
-      refused = error(Code::kInvalidArgument, "step {} runs already", step.step);
+      refused =
+          error(Code::kInvalidArgument, "step {} runs already", step.step);
   }
   if (!refused.ok()) return answer(refused);
   const int64_t id = step.step;
-  worker_.run(std::move(step),
-              [this, link, id, answer = std::move(answer)](
-                  Result<std::vector<Tensor>> result) {
-                end_step(link, id, result.status());
-                if (result.ok())
-                  answer(LinkAnswer{{}, std::move(*result)});
-                else
-                  answer(result.status());
-              });
+  worker_.run(std::move(step), [this, link, id, answer = std::move(answer)](
+                                   Result<std::vector<Tensor>> result) {
+    end_step(link, id, result.status());
+    if (result.ok())
+      answer(LinkAnswer{{}, std::move(*result)});
+    else
+      answer(result.status());
+  });
 }
 
 void WorkerService::end_step(uint64_t link, int64_t step, const Status& how) {
@@ -157,8 +159,7 @@ void WorkerService::gone(uint64_t link) {
     left = std::move(at->second);
     owned_.erase(at);
   }
-  const Status why =
-      error(Code::kCancelled, "the master of this step is gone");
+  const Status why = error(Code::kCancelled, "the master of this step is gone");
   for (const int64_t step : left.steps) {
     steps_.abort(step, why);
     worker_.cancel(step, why);

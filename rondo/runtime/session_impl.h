@@ -7,7 +7,8 @@ namespace rondo {
 
 class Session::Impl {
  public:
-  Impl(Graph& g, std::vector<std::string> d) : graph(g), devices(std::move(d)) {}
+  Impl(Graph& g, std::vector<std::string> d)
+      : graph(g), devices(std::move(d)) {}
   virtual ~Impl() = default;
   virtual Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
                                           const std::vector<Feed>& feeds,

@@ -49,7 +49,9 @@ class Server:
     @classmethod
     def create_local_server(cls, config=None, start=True):
         """The only task of a cluster of this process."""
-        return cls({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
+        return cls(
+            {"local": ["localhost:0"]}, protocol="grpc", config=config, start=start
+        )
 
     def start(self):
         """Serves; does nothing where it does so already."""
