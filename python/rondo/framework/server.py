@@ -49,9 +49,8 @@ class Server:
     @classmethod
     def create_local_server(cls, config=None, start=True):
         """The only task of a cluster of this process."""
-        return cls(
-            {"local": ["localhost:0"]}, protocol="grpc", config=config, start=start
-        )
+        local = {"local": ["localhost:0"]}
+        return cls(local, protocol="grpc", config=config, start=start)
 
     def start(self):
         """Serves; does nothing where it does so already."""
