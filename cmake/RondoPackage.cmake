@@ -11,7 +11,7 @@ include(CMakePackageConfigHelpers)
 add_library(rondo SHARED)
 add_library(rondo::rondo ALIAS rondo)
 foreach(folder base tensor graph kernels runtime train models transport
-    rendezvous collectives capi)
+    rendezvous cluster collectives capi)
   if(TARGET rondo_${folder})
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:rondo_${folder}>)
   endif()
@@ -24,6 +24,7 @@ target_link_libraries(rondo
   PUBLIC fmt::fmt
   PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
           PkgConfig::hwy Threads::Threads ZLIB::ZLIB protobuf::libprotobuf-lite
+          gRPC::grpc++
           ${CMAKE_DL_LIBS})
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
@@ -42,6 +43,11 @@ set(headers
   rondo/base/interrupt.h
   rondo/base/status.h
   rondo/capi/rondo_c.h
+  rondo/cluster/cluster_spec.h
+  rondo/cluster/server.h
+  rondo/cluster/session_options.h
+  rondo/cluster/task_status.h
+  rondo/cluster/tls.h
   rondo/collectives/communicator.h
   rondo/graph/attr.h
   rondo/graph/device_name.h

@@ -446,6 +446,32 @@ class Session:
         trace: bool = False,
     ) -> tuple[list[_Array], str | None]: ...
 
+class Server:
+    @property
+    def target(self) -> str: ...
+    def join(self) -> None: ...
+    def stop(self) -> None: ...
+
+def start_server(
+    jobs: dict[str, dict[int, str]],
+    job: str,
+    task: int,
+    *,
+    cpus: int = 1,
+    inter_op_threads: int = 0,
+    intra_op_threads: int = 0,
+) -> Server: ...
+def open_session(
+    graph: Graph,
+    target: str,
+    *,
+    device_filters: Sequence[str] = [],
+    allow_soft_placement: bool = False,
+    log_device_placement: bool = False,
+) -> Session: ...
+def task_status(target: str) -> dict[str, Any]: ...
+def reset_cluster(target: str, containers: Sequence[str] = []) -> None: ...
+
 class Saver:
     def __init__(
         self,

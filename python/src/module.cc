@@ -58,6 +58,7 @@ NB_MODULE(_core, m) {
   rondo::python::bind_event_writer(m);
   rondo::python::bind_host_call(m);
   rondo::python::bind_session(m);
+  rondo::python::bind_cluster(m);
   rondo::python::bind_saver(m);
   rondo::python::bind_datasets(m);
 }

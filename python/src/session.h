@@ -16,6 +16,8 @@ namespace rondo::python {
 struct PySession {
   PySession(const PyGraph& g, SessionOptions options)
       : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
+  PySession(const PyGraph& g, std::unique_ptr<Session> s)
+      : graph(g.graph), session(std::move(s)) {}
   PySession(PySession&&) = default;
   ~PySession() {
     const GilRelease release;  // a worker may be letting an array go

@@ -33,6 +33,9 @@ class ConfigProto:
     An operation that asks for a device that is not there is an error, or with
     `allow_soft_placement` runs elsewhere. `log_device_placement` writes to
     standard error what runs where.
+
+    On a cluster, `device_filters=["/job:ps", "/job:worker/task:0"]` leaves out
+    the tasks that match none of them, which then need not be up.
     """
 
     def __init__(
@@ -43,12 +46,14 @@ class ConfigProto:
         device_count=None,
         allow_soft_placement=False,
         log_device_placement=False,
+        device_filters=None,
     ):
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.device_count = dict(device_count or {})
         self.allow_soft_placement = allow_soft_placement
         self.log_device_placement = log_device_placement
+        self.device_filters = list(device_filters or [])
 
     def _devices(self):
         devices = {}
@@ -116,24 +121,32 @@ def session_for(session):
 class Session:
     """Runs parts of a graph, and keeps its variables between runs.
 
+    With a `target`, "grpc://host:port" of a rondo.train.Server, it runs on the
+    tasks of that server's cluster, and the variables are theirs.
+
     Several threads may run at once. Ctrl-C ends a run.
     """
 
     def __init__(self, target="", graph=None, config=None):
-        if target:
-            raise InvalidArgumentError(
-                f'target: "{target}" is not known; "" is this process'
-            )
         config = config or ConfigProto()
         self.graph = graph or get_default_graph()
-        self._session = _core.Session(
-            self.graph._core,
-            inter_op_threads=config.inter_op_parallelism_threads,
-            intra_op_threads=config.intra_op_parallelism_threads,
-            devices=config._devices(),
-            allow_soft_placement=config.allow_soft_placement,
-            log_device_placement=config.log_device_placement,
-        )
+        if target:
+            self._session = _core.open_session(
+                self.graph._core,
+                target,
+                device_filters=config.device_filters,
+                allow_soft_placement=config.allow_soft_placement,
+                log_device_placement=config.log_device_placement,
+            )
+        else:
+            self._session = _core.Session(
+                self.graph._core,
+                inter_op_threads=config.inter_op_parallelism_threads,
+                intra_op_threads=config.intra_op_parallelism_threads,
+                devices=config._devices(),
+                allow_soft_placement=config.allow_soft_placement,
+                log_device_placement=config.log_device_placement,
+            )
         self._entered = []
 
     def run(
@@ -186,6 +199,12 @@ class Session:
         if core is None:
             raise InvalidArgumentError("list_devices: this session is closed")
         return [DeviceAttributes(name) for name in core.devices]
+
+    @staticmethod
+    def reset(target, containers=None, config=None):
+        """Clears containers of variables, all of them unless some are named, on
+        all tasks of the cluster that the server at `target` belongs to."""
+        _core.reset_cluster(target, list(containers or []))
 
     def make_callable(self, fetches, feed_list=None):
         """A function of the values of feed_list that runs fetches."""

@@ -19,6 +19,7 @@ from ..framework.queue_runner import (
     start_queue_runners,
 )
 from ..framework.saver import Saver, import_meta_graph
+from ..framework.server import Server
 from .cluster_spec import ClusterSpec
 from .composed_optimizer import AdadeltaOptimizer, FtrlOptimizer
 from .decay import (
@@ -127,6 +128,7 @@ __all__ = [
     "QueueRunner",
     "RMSPropOptimizer",
     "Saver",
+    "Server",
     "Scaffold",
     "SecondOrStepTimer",
     "SessionCreator",
