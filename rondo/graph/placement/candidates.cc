@@ -131,9 +131,8 @@ class Finder {
     draft.devices = matching({});
     std::vector<const Node*> order = draft.nodes;
     // (Not std::ranges's, which clang 14 does not compile.)
-    std::stable_partition(
-        order.begin(), order.end(),
-        [&](const Node* node) { return !gives_way(*node); });
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const Node* node) { return !gives_way(*node); });
     for (const Node* node : order)
       draft.devices = both(draft.devices, wish(*node).with_kernel);
     if (draft.devices.empty()) return no_common_kernel(draft);
