@@ -39,6 +39,11 @@ Status check_feed(const Feed& feed) {
                  "{} has shape {}, but was fed a tensor of shape {}",
                  value.node->describe(), value.shape().to_string(),
                  feed.tensor.shape().to_string());
+  if (!feed.tensor.has_buffer() && feed.tensor.count() > 0)
+    return error(Code::kInvalidArgument,
+                 "{} was fed a tensor that has no memory: it was moved from, "
+                 "or never made",
+                 value.node->describe());
   return {};
 }
 

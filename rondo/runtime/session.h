@@ -47,7 +47,7 @@ class RONDO_API Session {
   class Impl;
 
   explicit Session(Graph& graph, SessionOptions options = {});
-  // For Rondo's own kinds of sessions.
+  // One that runs elsewhere: open_session() of rondo/cluster/server.h.
   explicit Session(std::unique_ptr<Impl> impl);
   ~Session();
   Session(const Session&) = delete;
