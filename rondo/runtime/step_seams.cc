@@ -28,6 +28,8 @@ void Step::send_parcel(const Ready& ready, Lock& lock) {
                                  : no_others();
   } catch (const Error& e) {
     status = Status(e.code(), e.what());
+  } catch (const std::exception& e) {
+    status = Status(Code::kInternal, e.what());
   }
   add_to_timeline(it, start);
   if (locks_) lock.lock();
@@ -62,6 +64,8 @@ void Step::end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
         if (status.ok()) tensor = std::move(*unpacked);
       } catch (const Error& e) {
         status = Status(e.code(), e.what());
+      } catch (const std::exception& e) {
+        status = Status(Code::kInternal, e.what());
       }
     }
   }
