@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "rondo/base/attempt.h"
 #include "rondo/base/cores.h"
 #include "rondo/graph/passes/passes.h"
 #include "rondo/kernels/cpu/parallel.h"
@@ -134,12 +135,8 @@ struct Session::Impl {
       Resources stacks;
       KernelContext context(pool, resources, stacks, cancellation, inputs,
                             outputs);
-      try {
-        RONDO_RETURN_IF_ERROR(kernel->run(context));
-      } catch (const std::exception& e) {
-        // The step says so again, and of which node.
-        return Status(Code::kInternal, e.what());
-      }
+      // What it throws the step says again, and of which node.
+      RONDO_RETURN_IF_ERROR(attempt([&] { return kernel->run(context); }));
       for (Tensor& output : outputs)
         output = in_layout(pool, output, Layout::kRowMajor);
       return outputs;
