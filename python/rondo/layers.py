@@ -119,6 +119,143 @@ def conv2d(
         return y if activation is None else activation(y)
 
 
+def conv1d(
+    inputs,
+    filters,
+    kernel_size,
+    strides=1,
+    padding="valid",
+    activation=None,
+    name=None,
+    **options,
+):
+    """activation(the convolution of sequences [batch, steps, channels] + bias)."""
+    size, step = (x if isinstance(x, int) else x[0] for x in (kernel_size, strides))
+    images = _array.expand_dims(convert_to_tensor(inputs), 1)
+    y = conv2d(
+        images, filters, [1, size], [1, step], padding, activation=activation,
+        name=name, **options,
+    )  # fmt: skip
+    return _array.squeeze(y, [1])
+
+
+def conv2d_transpose(
+    inputs,
+    filters,
+    kernel_size,
+    strides=(1, 1),
+    padding="valid",
+    data_format="channels_last",
+    activation=None,
+    use_bias=True,
+    kernel_initializer=None,
+    bias_initializer=None,
+    kernel_regularizer=None,
+    bias_regularizer=None,
+    trainable=True,
+    name=None,
+    reuse=None,
+):
+    """activation(the transpose of a convolution + bias): images that grow."""
+    x = convert_to_tensor(inputs)
+    layout = _FORMATS[data_format]
+    first = 1 if layout == "NHWC" else 2
+    with variable_scope(name, "conv2d_transpose", reuse=reuse):
+        channels = _extent(x, 3 if layout == "NHWC" else 1, "conv2d_transpose")
+        size = _nn._pair(kernel_size, layout, "kernel_size")
+        steps = _nn._pair(strides, layout, "strides")
+        kernel = get_variable(
+            "kernel",
+            [*size, filters, channels],
+            x.dtype,
+            kernel_initializer,
+            kernel_regularizer,
+            trainable,
+        )
+        image = []
+        for axis in (0, 1):
+            extent = x.shape[first + axis]
+            if extent is None:
+                extent = _array.shape(x)[first + axis]
+            grown = extent * steps[axis]
+            if padding.lower() == "valid":
+                grown = grown + max(size[axis] - steps[axis], 0)
+            image.append(grown)
+        batch = _array.shape(x)[0] if x.shape[0] is None else x.shape[0]
+        whole = [batch, *image, filters]
+        if layout == "NCHW":
+            whole = [batch, filters, *image]
+        y = _nn.conv2d_transpose(x, kernel, whole, steps, padding.upper(), layout)
+        known = [e if isinstance(e, int) else None for e in whole[1:]]
+        y.set_shape([x.shape[0], *known])
+        if use_bias:
+            bias = get_variable(
+                "bias",
+                [filters],
+                x.dtype,
+                bias_initializer or _initializers.zeros(),
+                bias_regularizer,
+                trainable,
+            )
+            y = _nn.bias_add(y, bias, layout)
+        return y if activation is None else activation(y)
+
+
+def separable_conv2d(
+    inputs,
+    filters,
+    kernel_size,
+    strides=(1, 1),
+    padding="valid",
+    data_format="channels_last",
+    dilation_rate=(1, 1),
+    depth_multiplier=1,
+    activation=None,
+    use_bias=True,
+    depthwise_initializer=None,
+    pointwise_initializer=None,
+    bias_initializer=None,
+    name=None,
+    reuse=None,
+):
+    """activation(a convolution of each channel, then one of each point, + bias)."""
+    x = convert_to_tensor(inputs)
+    layout = _FORMATS[data_format]
+    with variable_scope(name, "separable_conv2d", reuse=reuse):
+        channels = _extent(x, 3 if layout == "NHWC" else 1, "separable_conv2d")
+        size = _nn._pair(kernel_size, layout, "kernel_size")
+        depthwise = get_variable(
+            "depthwise_kernel",
+            [*size, channels, depth_multiplier],
+            x.dtype,
+            depthwise_initializer,
+        )
+        pointwise = get_variable(
+            "pointwise_kernel",
+            [1, 1, channels * depth_multiplier, filters],
+            x.dtype,
+            pointwise_initializer,
+        )
+        y = _nn.depthwise_conv2d(
+            x, depthwise, strides, padding, dilation_rate, data_format=layout
+        )
+        y = _nn.conv2d(y, pointwise, 1, "VALID", layout)
+        if use_bias:
+            start = bias_initializer or _initializers.zeros()
+            bias = get_variable("bias", [filters], x.dtype, start)
+            y = _nn.bias_add(y, bias, layout)
+        return y if activation is None else activation(y)
+
+
+def max_pooling1d(inputs, pool_size, strides, padding="valid", name=None):
+    """The largest element of each window of sequences."""
+    size, step = (x if isinstance(x, int) else x[0] for x in (pool_size, strides))
+    images = _array.expand_dims(convert_to_tensor(inputs), 1)
+    return _array.squeeze(
+        _nn.max_pool(images, [1, size], [1, step], padding), [1], name
+    )
+
+
 def max_pooling2d(
     inputs,
     pool_size,
@@ -165,7 +302,7 @@ def dropout(inputs, rate=0.5, noise_shape=None, seed=None, training=False, name=
         return _nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
 
     if hasattr(training, "graph"):
-        return _control.cond(training, drop, lambda: _array.identity(inputs), name)
+        return _control.cond(training, drop, lambda: _array.identity(inputs), name=name)
     return drop() if training else _array.identity(inputs, name)
 
 
@@ -186,12 +323,9 @@ def batch_normalization(
     reuse=None,
 ):
     """Channels normalised over all other axes: by the batch while training, else by
-    moving averages, whose updates are in the collection GraphKeys.UPDATE_OPS."""
+    moving averages, whose updates are in the collection GraphKeys.UPDATE_OPS.
+    `training` may be a bool tensor."""
     x = convert_to_tensor(inputs)
-    if hasattr(training, "graph"):
-        raise InvalidArgumentError(
-            "batch_normalization: training must be known while the graph is built"
-        )
     rank = x.shape.ndims
     axis = axis + rank if rank and axis < 0 else axis
     if not (rank == 4 and axis in (1, 3)) and not (rank == 2 and axis == 1):
@@ -223,17 +357,35 @@ def batch_normalization(
             "moving_variance", moving_variance_initializer or ones(), False
         )
         images = x if rank == 4 else _array.reshape(x, [-1, 1, 1, channels])
-        y, batch_mean, batch_variance = _nn.fused_batch_norm(
-            images,
-            gamma,
-            beta,
-            None if training else mean,
-            None if training else variance,
-            epsilon,
-            "NCHW" if rank == 4 and axis == 1 else "NHWC",
-            bool(training),
-        )
-        if training:
+        layout = "NCHW" if rank == 4 and axis == 1 else "NHWC"
+
+        def normalised(by_batch):
+            return _nn.fused_batch_norm(
+                images,
+                gamma,
+                beta,
+                None if by_batch else mean,
+                None if by_batch else variance,
+                epsilon,
+                layout,
+                by_batch,
+            )
+
+        decided = hasattr(training, "graph")
+        if decided:
+
+            def averages():
+                made, _, _ = normalised(False)
+                # The averages stay as they are.
+                return [made, _array.identity(mean), _array.identity(variance)]
+
+            y, batch_mean, batch_variance = _control.cond(
+                training, lambda: list(normalised(True)), averages
+            )
+            y.set_shape(images.shape)
+        else:
+            y, batch_mean, batch_variance = normalised(bool(training))
+        if decided or training:
             for average, now in ((mean, batch_mean), (variance, batch_variance)):
                 step = (average - now) * (1 - momentum)
                 x.graph.add_to_collection(
@@ -245,9 +397,13 @@ def batch_normalization(
 __all__ = [
     "average_pooling2d",
     "batch_normalization",
+    "conv1d",
     "conv2d",
+    "conv2d_transpose",
     "dense",
     "dropout",
     "flatten",
+    "max_pooling1d",
     "max_pooling2d",
+    "separable_conv2d",
 ]

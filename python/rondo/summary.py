@@ -19,10 +19,12 @@ from . import _core
 from .errors import Error, InvalidArgumentError
 from .framework import build as _build
 from .framework.graph import GraphKeys, get_default_graph
+from .framework.summary_proto import Summary
 from .framework.tensor import Tensor
 
 __all__ = [
     "FileWriter",
+    "Summary",
     "histogram",
     "image",
     "merge",

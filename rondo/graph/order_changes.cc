@@ -108,7 +108,10 @@ class Orderer {
       return;
     }
     Node*& await = awaits_[&last];
-    if (!await) await = &part_.graph->add({.op = "Await"});
+    if (!await) {
+      await = &part_.graph->add({.op = "Await"});
+      await->set_device(last.device());
+    }
     await->add_control_input(first);
     last.add_control_input(*await);
   }
@@ -129,7 +132,7 @@ struct Uses {
 
 }  // namespace
 
-void order_changes(Subgraph& part) {
+void order_changes(Subgraph& part, const OrderOptions& options) {
   const std::vector<Node*> order = ordered_nodes(part);
   Orderer orderer(part, order);
   std::map<std::string, Uses> variables;
@@ -151,6 +154,7 @@ void order_changes(Subgraph& part) {
       for (Node* reader : uses.readers) {
         if (orderer.later(change)[static_cast<size_t>(reader->id())]) continue;
         orderer.put(reader, change);
+        if (!options.users) continue;
         // What goes into a loop, or on to its next iteration, keeps the value
         // of before, of which the change then makes a copy.
         for (Node* user : users[static_cast<size_t>(reader->id())])

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rondo/graph/ops/transfer.h"
 #include "rondo/kernels/kernel_registry.h"
 
 namespace rondo {
@@ -16,6 +17,8 @@ ItemKind kind_of(const Node& node) {
   if (op == "Exit") return ItemKind::kExit;
   if (op == "NextIteration") return ItemKind::kNext;
   if (op == "Await") return ItemKind::kAwait;
+  if (is_send(node)) return ItemKind::kSend;
+  if (is_recv(node)) return ItemKind::kRecv;
   if (op == "NoOp" || op == "Identity" || op == "StopGradient" ||
       op == "LoopCond")
     return ItemKind::kNothing;
@@ -24,8 +27,8 @@ ItemKind kind_of(const Node& node) {
 
 class Compiler {
  public:
-  Compiler(Subgraph subgraph, Resources& resources)
-      : resources_(resources),
+  Compiler(Subgraph subgraph, Containers& containers)
+      : containers_(containers),
         plan_(std::make_unique<StepPlan>()),
         order_(ordered_nodes(subgraph)),
         item_of_(subgraph.graph->nodes().size(), -1),
@@ -125,11 +128,16 @@ class Compiler {
     RONDO_ASSIGN_OR_RETURN(item.frame, frame_of(node));
     if (item.kind == ItemKind::kKernel) {
       RONDO_ASSIGN_OR_RETURN(
-          item.kernel, KernelRegistry::process().make(node, "cpu", resources_));
+          item.kernel,
+          KernelRegistry::process().make(node, "cpu", containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
       item.takes_layouts = item.kernel->takes_layouts();
     }
+    if (item.kind == ItemKind::kSend || item.kind == ItemKind::kRecv)
+      item.crossing = std::make_unique<Crossing>(node);
+    // What comes from other devices comes in their own time.
+    plan_->has_async = plan_->has_async || item.kind == ItemKind::kRecv;
     const int number = static_cast<int>(plan_->items.size());
     if (item.kind == ItemKind::kEnter) {
       item.target_frame = frame_entered(node, item.frame);
@@ -201,7 +209,7 @@ class Compiler {
     }
   }
 
-  Resources& resources_;
+  Containers& containers_;
   std::unique_ptr<StepPlan> plan_;
   const std::vector<Node*> order_;
   std::vector<int> item_of_;  // by node id
@@ -213,8 +221,8 @@ class Compiler {
 }  // namespace
 
 Result<std::unique_ptr<StepPlan>> compile(Subgraph subgraph,
-                                          Resources& resources) {
-  return Compiler(std::move(subgraph), resources).run();
+                                          Containers& containers) {
+  return Compiler(std::move(subgraph), containers).run();
 }
 
 }  // namespace rondo

@@ -8,7 +8,8 @@ import numpy as np
 from .. import _core
 from ..errors import InvalidArgumentError
 from .dtypes import as_dtype
-from .graph import Operation, get_default_graph
+from .graph import get_default_graph
+from .op_gradients import gradient_for, with_gradient
 from .shape import TensorShape
 from .tensor import Tensor
 
@@ -56,6 +57,7 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
     """
     spec = _specs.get(op) or _spec(op)
     graph = graph or graph_of(inputs)
+    graph._check_open(op)
     hints = {}
     tensors = []
     for i, x in enumerate(inputs):
@@ -73,10 +75,13 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
             if group:
                 hints.setdefault(group, x.dtype)
         values.append(x._value)
+    line = origin()
     node = graph._core.add(
-        op, values, attrs or {}, name or "", list(control_inputs), origin()
+        op, values, attrs or {}, name or "", list(control_inputs), line
     )
-    return Operation(node, graph)
+    made = graph._added(node)
+    gradient = gradient_for(graph, op)
+    return made if gradient is None else with_gradient(made, gradient, line)
 
 
 def one(op, inputs=(), attrs=None, name=None):
@@ -117,9 +122,11 @@ def convert_to_tensor(value, dtype=None, name=None, graph=None, types="any type"
     if isinstance(value, (list, tuple)) and _graph_within(value) is not None:
         return _stack(value, dtype, name, types)
     graph = graph or get_default_graph()
+    graph._check_open("Const")
     node = graph._core.add(
         "Const", [], {"value": to_array(value, dtype, types)}, name or "", [], origin()
     )
+    graph._added(node)
     return Tensor(node.outputs[0], graph)
 
 

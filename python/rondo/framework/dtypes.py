@@ -14,6 +14,14 @@ uint8 = DType("uint8")
 bool = DType("bool")
 
 
+# What TensorFlow means by these; NumPy's float has 64 bits.
+_TENSORFLOWS = {"float": float32, float: float32, "half": float16, int: int32}
+
+
 def as_dtype(like):
     """The DType that a NumPy dtype, a name or another DType stands for."""
-    return like if isinstance(like, DType) else DType(like)
+    if isinstance(like, DType):
+        return like
+    if isinstance(like, (str, type)) and like in _TENSORFLOWS:
+        return _TENSORFLOWS[like]
+    return DType(like)

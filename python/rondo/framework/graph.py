@@ -5,6 +5,7 @@ import threading
 
 from .. import _core
 from ..errors import InvalidArgumentError
+from .device import DeviceStack
 
 
 class GraphKeys:
@@ -21,6 +22,18 @@ class GraphKeys:
     SUMMARIES = "summaries"
     UPDATE_OPS = "update_ops"
     QUEUE_RUNNERS = "queue_runners"
+    MODEL_VARIABLES = "model_variables"
+    METRIC_VARIABLES = "metric_variables"
+    TABLE_INITIALIZERS = "table_initializer"
+    SAVERS = "savers"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    SUMMARY_OP = "summary_op"
+    TRAIN_OP = "train_op"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
 
 
 class Graph:
@@ -31,6 +44,8 @@ class Graph:
         self._collections = {}
         # Python functions that operations of this graph call.
         self._host_functions = []
+        # By operation, gradients to take instead of its own.
+        self._gradient_overrides = {}
         # What variable scopes keep: variables by name, and names in use.
         self._variables = {}
         self._scope_names = {}
@@ -38,15 +53,21 @@ class Graph:
         # Data sets that iterators take elements from; shuffles without a seed.
         self._datasets = []
         self._shuffles = 0
+        # Where variables are kept; "": their worker's own container.
+        self.container_name = ""
+        self._devices = DeviceStack()
+        self._finalized = False
+        # Vectors of uint8 that are text: a run gives bytes for them.
+        self._texts = set()
 
     @contextlib.contextmanager
     def as_default(self):
         """with graph.as_default(): operations are added to this graph."""
-        _stack().append(self)
+        _defaults.graphs.append(self)
         try:
             yield self
         finally:
-            _stack().remove(self)
+            remove_last(_defaults.graphs, self)
 
     def get_operations(self):
         """All operations, in the order in which they were made."""
@@ -101,14 +122,67 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, name):
-        """Operations made within ask for this device, such as "/cpu:0"."""
-        if name is None or callable(name):
-            raise InvalidArgumentError("device: expected a name such as '/cpu:0'")
-        self._core.enter_device_scope(name)
+        """Operations made within ask for this device, such as "/cpu:0".
+
+        A function is called with each operation, and gives a name; what it leaves
+        open is as outside. None leaves all device scopes.
+        """
+        by_name = isinstance(name, str)
+        if not (by_name or name is None or callable(name)):
+            raise InvalidArgumentError(
+                f"device: {name!r}; expected a name such as '/cpu:0', a function of an "
+                "operation that gives one, or None"
+            )
+        self._devices.push(name)
+        if by_name:
+            self._core.enter_device_scope(name)
+        try:
+            yield
+        finally:
+            if by_name:
+                self._core.exit_scope()
+            self._devices.pop()
+
+    def finalize(self):
+        """Ends the building: who adds an operation from now on gets an error."""
+        self._finalized = True
+
+    @property
+    def finalized(self):
+        return self._finalized
+
+    def _added(self, node):
+        """The operation of a new node, on its device."""
+        operation = Operation(node, self)
+        if self._devices.decides:
+            self._devices.place(node, operation)
+        return operation
+
+    def _check_open(self, op):
+        if self._finalized:
+            raise RuntimeError(
+                f"Graph is finalized and cannot be modified: {op} was to be added. "
+                "Build everything before the session or supervisor is made"
+            )
+
+    @contextlib.contextmanager
+    def colocate_with(self, op, ignore_existing=False):
+        """Operations made within go to the device of this one."""
+        self._core.enter_colocate_scope(node_of(op), ignore_existing)
         try:
             yield
         finally:
             self._core.exit_scope()
+
+    @contextlib.contextmanager
+    def container(self, name):
+        """Variables made within are kept in this container of their worker, which
+        sessions on the same worker share."""
+        before, self.container_name = self.container_name, name
+        try:
+            yield
+        finally:
+            self.container_name = before
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
@@ -120,6 +194,14 @@ class Graph:
             yield
         finally:
             self._core.exit_scope()
+
+    def gradient_override_map(self, op_type_map):
+        """with graph.gradient_override_map({"Sign": "Straight"}): the gradient of
+        the operations made within is the one that RegisterGradient("Straight")
+        registered."""
+        from .op_gradients import overridden
+
+        return overridden(self, op_type_map)
 
     def add_to_collection(self, name, value):
         from .tensor import Tensor
@@ -136,6 +218,20 @@ class Graph:
             return list(items)
         return [x for x in items if getattr(x, "name", "").startswith(scope)]
 
+    def get_all_collection_keys(self):
+        return [k for k in self._collections if isinstance(k, str)]
+
+    def add_to_collections(self, names, value):
+        for name in [names] if isinstance(names, str) else set(names):
+            self.add_to_collection(name, value)
+
+    def clear_collection(self, name):
+        self._collections.pop(name, None)
+
+    def as_graph_def(self, from_version=None, add_shapes=False):
+        """The graph as bytes, for import_meta_graph and TensorBoard."""
+        return GraphDef(_core.to_graph_def(self._core))
+
     def get_collection_ref(self, name):
         return self._collections.setdefault(name, [])
 
@@ -148,8 +244,34 @@ class Graph:
     def seed(self, seed):
         self._core.seed = seed or 0
 
+    def to_dot(self):
+        """The graph in Graphviz's language: for `dot -Tsvg`."""
+        return _core.to_dot(self._core)
+
     def __repr__(self):
         return f"<rondo.Graph of {len(self._core)} operations>"
+
+
+class GraphDef:
+    """A graph as the bytes of TensorFlow's message of that name."""
+
+    def __init__(self, data=b""):
+        self._data = data
+
+    def SerializeToString(self):
+        return self._data
+
+    def ParseFromString(self, data):
+        self._data = bytes(data)
+
+
+class NodeDef:
+    """What Operation.node_def has of a node."""
+
+    def __init__(self, name="", op="", device=""):
+        self.name = name
+        self.op = op
+        self.device = device
 
 
 class Operation:
@@ -190,10 +312,20 @@ class Operation:
     def device(self):
         return self._node.device
 
+    def colocation_groups(self):
+        """Where it goes by colocate_with, as TensorFlow writes it."""
+        names = self._node.colocated_with or [self._node.name]
+        return [f"loc:@{name}".encode() for name in names]
+
     @property
     def origin(self):
         """The line of the program that made it: "train.py:12"."""
         return self._node.origin
+
+    @property
+    def node_def(self):
+        """Name, operation and device, as TensorFlow's message of that name."""
+        return NodeDef(self.name, self.type, self.device)
 
     def get_attr(self, name):
         try:
@@ -241,8 +373,13 @@ _defaults = _Defaults()
 _global = [Graph()]
 
 
-def _stack():
-    return _defaults.graphs
+def remove_last(stack, item):
+    """Takes the innermost of an item off: the same one may be entered twice, and
+    what was entered by hand may be left in another order."""
+    for i in reversed(range(len(stack))):
+        if stack[i] is item:
+            del stack[i]
+            return
 
 
 def get_default_graph():
@@ -268,6 +405,16 @@ def name_scope(name, default_name=None, values=None):
 def device(name):
     """Operations made within ask for this device, such as "/cpu:0"."""
     return get_default_graph().device(name)
+
+
+def colocate_with(op, ignore_existing=False):
+    """Operations made within go to the device of this one."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(name):
+    """Variables made within are kept in this container of their worker."""
+    return get_default_graph().container(name)
 
 
 def control_dependencies(control_inputs):

@@ -3,6 +3,34 @@
 from ..errors import InvalidArgumentError
 
 
+class Dimension(int):
+    """An extent: a number that has its own value as `value`, as in TensorFlow 1."""
+
+    __slots__ = ()
+
+    @property
+    def value(self):
+        return int(self)
+
+
+class UnknownDimension:
+    """What get_shape() has for an extent that is not known: its `value` is None."""
+
+    __slots__ = ()
+    value = None
+
+    def __eq__(self, other):
+        return other is None or isinstance(other, UnknownDimension)
+
+    def __hash__(self):
+        return hash(None)
+
+    def __repr__(self):
+        return "Dimension(None)"
+
+    __str__ = __repr__
+
+
 class TensorShape:
     """Extents, each an int, or None where it is not known.
 
@@ -18,9 +46,7 @@ class TensorShape:
             self._dims = None
         else:
             dims = [dims] if isinstance(dims, int) else dims
-            self._dims = tuple(
-                None if d is None or int(d) == -1 else int(d) for d in dims
-            )
+            self._dims = tuple(_checked(d) for d in dims)
 
     @property
     def ndims(self):
@@ -82,12 +108,18 @@ class TensorShape:
         return len(self.as_list())
 
     def __iter__(self):
-        return iter(self.as_list())
+        return iter([self._extent(d) for d in self.as_list()])
+
+    @staticmethod
+    def _extent(d):
+        return None if d is None else Dimension(d)
 
     def __getitem__(self, i):
         if self._dims is None:
-            return TensorShape(None) if isinstance(i, slice) else None
-        return TensorShape(self._dims[i]) if isinstance(i, slice) else self._dims[i]
+            return type(self)(None) if isinstance(i, slice) else self._extent(None)
+        if isinstance(i, slice):
+            return type(self)(self._dims[i])
+        return self._extent(self._dims[i])
 
     def __eq__(self, other):
         try:
@@ -108,3 +140,35 @@ class TensorShape:
         if self._dims is None:
             return "?"
         return "[" + ", ".join("?" if d is None else str(d) for d in self._dims) + "]"
+
+    def assert_is_compatible_with(self, other):
+        if not self.is_compatible_with(other):
+            raise InvalidArgumentError(f"the shapes {self} and {other} differ")
+
+    def assert_has_rank(self, rank):
+        if self.ndims not in (None, rank):
+            raise InvalidArgumentError(f"the shape {self} has not the rank {rank}")
+
+    def with_rank(self, rank):
+        self.assert_has_rank(rank)
+        return self if self.ndims is not None else TensorShape([None] * rank)
+
+    def assert_is_fully_defined(self):
+        if not self.is_fully_defined():
+            raise InvalidArgumentError(f"the shape {self} is not known")
+
+
+class ShapeOfDimensions(TensorShape):
+    """What get_shape() gives: also extents that are not known have a `value`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _extent(d):
+        return UnknownDimension() if d is None else Dimension(d)
+
+
+def _checked(d):
+    if d is None or isinstance(d, UnknownDimension) or int(d) == -1:
+        return None
+    return int(d)

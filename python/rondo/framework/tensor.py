@@ -2,7 +2,7 @@
 
 from ..errors import InvalidArgumentError
 from .graph import Operation
-from .shape import TensorShape
+from .shape import ShapeOfDimensions, TensorShape
 
 
 class Operators:
@@ -176,7 +176,8 @@ class Tensor(Operators):
         return TensorShape(self._value.shape)
 
     def get_shape(self):
-        return self.shape
+        """The shape, of extents x that have x.value: None where it is not known."""
+        return ShapeOfDimensions(self.shape)
 
     def set_shape(self, shape):
         """Adds to what is known of the shape."""

@@ -1,8 +1,9 @@
 """Variable: a tensor that a session keeps between runs."""
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, OutOfRangeError
 from . import build
 from .graph import GraphKeys, get_default_graph, node_of
+from .shape import ShapeOfDimensions
 from .tensor import Operators
 
 
@@ -11,6 +12,8 @@ class Variable(Operators):
 
     `initial_value` is anything that convert_to_tensor takes, or a function that
     gives it. Run `rondo.global_variables_initializer()` before other things.
+    `validate_shape`, `caching_device` and `expected_shape` are taken for the sake
+    of TensorFlow's programs, and change nothing.
     """
 
     def __init__(
@@ -18,9 +21,19 @@ class Variable(Operators):
         initial_value=None,
         trainable=True,
         collections=None,
+        validate_shape=True,
+        caching_device=None,
         name=None,
+        variable_def=None,
         dtype=None,
+        expected_shape=None,
+        import_scope=None,
+        constraint=None,
     ):
+        if variable_def is not None or constraint is not None:
+            raise InvalidArgumentError(
+                "Variable: variable_def and constraint are not supported"
+            )
         if initial_value is None:
             raise InvalidArgumentError("Variable: it needs an initial value")
         graph = build.graph_of([initial_value])
@@ -33,7 +46,12 @@ class Variable(Operators):
             initial = build.convert_to_tensor(
                 initial_value, dtype, name + "/initial_value", graph=graph
             )
-            attrs = {"dtype": initial.dtype, "shape": initial.shape.dims}
+            self._container = graph.container_name
+            attrs = {
+                "dtype": initial.dtype,
+                "shape": initial.shape.dims,
+                "container": self._container,
+            }
             made = build.make("Variable", [], attrs, name, graph=graph)
             self._tensor = made.outputs[0]
             self._name = made.name
@@ -58,7 +76,9 @@ class Variable(Operators):
         its initial one."""
         self = cls.__new__(cls)
         self._tensor = tensor
-        self._name = tensor._value.node.attrs["variable"] or tensor.op.name
+        attrs = tensor._value.node.attrs
+        self._name = attrs["variable"] or tensor.op.name
+        self._container = attrs["container"]
         self.initializer = None if set_it is None else set_it.op
         self.initial_value = None if set_it is None else set_it.op.inputs[0]
         self.trainable = trainable
@@ -92,13 +112,15 @@ class Variable(Operators):
         return self._tensor.device
 
     def get_shape(self):
-        return self.shape
+        """The shape, of extents x that have x.value: None where it is not known."""
+        return ShapeOfDimensions(self.shape)
 
     def _attrs(self):
         return {
             "variable": self._name,
             "dtype": self.dtype,
             "shape": self.shape.dims,
+            "container": self._container,
         }
 
     def _change(self, op, inputs, name=None):
@@ -132,6 +154,22 @@ class Variable(Operators):
     def assign_sub(self, delta, name=None):
         """Subtracts from it; gives the new value."""
         return self._change("AssignSub", [self._value_for(delta)], name)
+
+    def count_up_to(self, limit):
+        """Adds 1; gives what it was before. OutOfRangeError once that is `limit`."""
+        from ..ops.host_call import py_func
+
+        def check(count):
+            if count >= limit:
+                raise OutOfRangeError(f'"{self._name}" reached its limit of {limit}')
+            return count
+
+        with self.graph.name_scope("count_up_to"):
+            before = py_func(check, [self], self.dtype)
+            before.set_shape([])
+            with self.graph.control_dependencies([before.op]):
+                after = self._change("AssignAdd", [self._value_for(1)])
+                return after - self._value_for(1)
 
     def scatter_update(self, indices, rows, name=None):
         """Sets rows; gives the new value."""
@@ -178,6 +216,22 @@ def trainable_variables(scope=None):
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
+def local_variables(scope=None):
+    """Those that are not saved: counts of epochs, the sums of metrics."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope=None):
+    """Those of the collection "model_variables"."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope=None):
+    """Those that have a moving average."""
+    key = GraphKeys.MOVING_AVERAGE_VARIABLES
+    return get_default_graph().get_collection(key, scope)
+
+
 def variables_initializer(variables, name="init"):
     """An operation that sets these variables to their initial values."""
     return group(*[v.initializer for v in variables], name=name)
@@ -186,6 +240,11 @@ def variables_initializer(variables, name="init"):
 def global_variables_initializer():
     """An operation that sets all variables to their initial values."""
     return variables_initializer(global_variables())
+
+
+def local_variables_initializer():
+    """An operation that sets all local variables to their initial values."""
+    return variables_initializer(local_variables(), "init_local")
 
 
 def group(*inputs, name=None):
@@ -205,13 +264,31 @@ def no_op(name=None):
     return build.make("NoOp", [], name=name)
 
 
-def report_uninitialized_variables(variables=None, name=None):
-    """The names of variables without a value: a function of a session."""
-    variables = global_variables() if variables is None else variables
-    flags = [v.is_initialized() for v in variables]
+class _Uninitialized:
+    """The names of variables without a value: what Session.run gives for it, or a
+    call with a session."""
 
-    def names(session):
-        got = session.run(flags)
-        return [v.op.name for v, there in zip(variables, got) if not there]  # noqa: B905
+    def __init__(self, variables, flags):
+        self._variables = variables
+        self._flags = flags
 
-    return names
+    def _fetched(self):
+        def names(there):
+            pairs = zip(self._variables, there)  # noqa: B905
+            return [v.op.name for v, has_value in pairs if not has_value]
+
+        return self._flags, names
+
+    def __call__(self, session):
+        return session.run(self)
+
+
+def report_uninitialized_variables(
+    var_list=None, name="report_uninitialized_variables"
+):
+    """What a run gives a list of names for: those of the variables without a
+    value."""
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    flags = [v.is_initialized() for v in var_list]
+    return _Uninitialized(list(var_list), flags)

@@ -5,7 +5,7 @@ import contextlib
 from ..errors import InvalidArgumentError
 from . import build
 from .dtypes import as_dtype, float32
-from .graph import get_default_graph
+from .graph import GraphKeys, get_default_graph
 from .shape import TensorShape
 from .tensor import Operators
 from .variable import Variable
@@ -22,11 +22,32 @@ AUTO_REUSE = _AutoReuse()
 class VariableScope:
     """Where get_variable looks for variables, and what new ones begin with."""
 
-    def __init__(self, name="", reuse=False, initializer=None, dtype=float32):
+    def __init__(
+        self, name="", reuse=False, initializer=None, dtype=float32, regularizer=None
+    ):
         self.name = name
         self.reuse = reuse
         self.initializer = initializer
         self.dtype = dtype
+        self.regularizer = regularizer
+
+    def set_initializer(self, initializer):
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer):
+        self.regularizer = regularizer
+
+    def global_variables(self):
+        """The variables of this scope."""
+        return self._of(GraphKeys.GLOBAL_VARIABLES)
+
+    def trainable_variables(self):
+        """The variables of this scope that optimizers change."""
+        return self._of(GraphKeys.TRAINABLE_VARIABLES)
+
+    def _of(self, collection):
+        scope = self.name + "/" if self.name else None
+        return get_default_graph().get_collection(collection, scope)
 
     @property
     def original_name_scope(self):
@@ -50,15 +71,27 @@ def variable_scope(
     default_name=None,
     values=None,
     initializer=None,
+    regularizer=None,
+    caching_device=None,
+    partitioner=None,
+    custom_getter=None,
     reuse=None,
     dtype=None,
+    use_resource=None,
+    constraint=None,
+    auxiliary_name_scope=True,
 ):
     """Names of variables got within begin with this one.
 
     With reuse=True get_variable gives those that exist, with AUTO_REUSE those
     that exist and makes others. `default_name`, for a name of None, is made
-    unique.
+    unique. `caching_device`, `partitioner` and `use_resource` are taken for the
+    sake of TensorFlow's programs: a variable is one, and read where it is.
     """
+    if custom_getter is not None or constraint is not None:
+        raise InvalidArgumentError(
+            "variable_scope: custom_getter and constraint are not supported"
+        )
     graph = get_default_graph()
     outer = get_variable_scope()
     if isinstance(name_or_scope, VariableScope):
@@ -78,14 +111,24 @@ def variable_scope(
         inherited.reuse if reuse is None else reuse,
         initializer or inherited.initializer,
         as_dtype(dtype) if dtype is not None else inherited.dtype,
+        regularizer or inherited.regularizer,
     )
     graph._variable_scope = scope
     graph._scope_names.setdefault(name, 1)
     try:
-        with graph.name_scope(label) if label else contextlib.nullcontext():
+        names = label and auxiliary_name_scope
+        with graph.name_scope(label) if names else contextlib.nullcontext():
             yield scope
     finally:
         graph._variable_scope = outer
+        _forget_scopes_within(graph, name)
+
+
+def _forget_scopes_within(graph, name):
+    """Default names begin anew when the scope is entered again, so that with reuse
+    the same layers find the same variables."""
+    for inner in [n for n in graph._scope_names if n.startswith(f"{name}/")]:
+        del graph._scope_names[inner]
 
 
 def _unique_scope(graph, outer, name):
@@ -107,6 +150,12 @@ def get_variable(
     regularizer=None,
     trainable=True,
     collections=None,
+    caching_device=None,
+    partitioner=None,
+    validate_shape=True,
+    use_resource=None,
+    custom_getter=None,
+    constraint=None,
 ):
     """The variable of this name in the variable scope: a new one, or with reuse
     the one that exists.
@@ -114,6 +163,10 @@ def get_variable(
     `initializer` is a function of (shape, dtype), or the value; without one, the
     scope's, and else Glorot's uniform one for floating point and zeros.
     """
+    if custom_getter is not None or constraint is not None:
+        raise InvalidArgumentError(
+            "get_variable: custom_getter and constraint are not supported"
+        )
     graph = get_default_graph()
     scope = get_variable_scope()
     whole = f"{scope.name}/{name}" if scope.name else name
@@ -130,14 +183,14 @@ def get_variable(
     outside = graph.name_scope(head + "/" if head else None)
     with outside, graph.control_dependencies(None):
         initial = _initial_value(scope, last, shape, dtype, initializer, whole)
-        variable = Variable(initial, trainable, collections, last, dtype)
+        variable = Variable(initial, trainable, collections, name=last, dtype=dtype)
     graph._variables[whole] = variable
+    regularizer = regularizer or scope.regularizer
     if regularizer is not None:
-        from .graph import GraphKeys
-
         with graph.name_scope(whole + "/Regularizer/"):
             loss = regularizer(variable)
-        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+        if loss is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
     return variable
 
 

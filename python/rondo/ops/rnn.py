@@ -113,6 +113,115 @@ def static_rnn(
         return outputs, state
 
 
+def bidirectional_dynamic_rnn(
+    cell_fw,
+    cell_bw,
+    inputs,
+    sequence_length=None,
+    initial_state_fw=None,
+    initial_state_bw=None,
+    dtype=None,
+    parallel_iterations=None,
+    swap_memory=False,
+    time_major=False,
+    scope=None,
+):
+    """((outputs, outputs), (state, state)): one cell run along the inputs, another
+    from their end to the beginning. The second outputs are in the inputs' order."""
+    inputs = convert_to_tensor(inputs)
+
+    def run(cell, x, state, name):
+        with variable_scope(name) as inner:
+            return dynamic_rnn(
+                cell, x, sequence_length, state, dtype, parallel_iterations,
+                swap_memory, time_major, inner,
+            )  # fmt: skip
+
+    def backwards(x):
+        return _reversed(x, sequence_length, 0 if time_major else 1)
+
+    with variable_scope(scope, "bidirectional_rnn"):
+        output_fw, state_fw = run(cell_fw, inputs, initial_state_fw, "fw")
+        output_bw, state_bw = run(cell_bw, backwards(inputs), initial_state_bw, "bw")
+        return (output_fw, backwards(output_bw)), (state_fw, state_bw)
+
+
+def static_bidirectional_rnn(
+    cell_fw,
+    cell_bw,
+    inputs,
+    initial_state_fw=None,
+    initial_state_bw=None,
+    dtype=None,
+    sequence_length=None,
+    scope=None,
+):
+    """(outputs, state, state): as bidirectional_dynamic_rnn, along a list of inputs.
+    The outputs of both cells are joined."""
+    inputs = list(inputs)
+
+    def run(cell, x, state, name):
+        with variable_scope(name) as inner:
+            return static_rnn(cell, x, state, dtype, sequence_length, inner)
+
+    def backwards(steps):
+        if sequence_length is None:
+            return steps[::-1]
+        turned = _reversed(array.stack(steps), sequence_length, 0)
+        return array.unstack(turned, len(steps))
+
+    with variable_scope(scope, "bidirectional_rnn"):
+        output_fw, state_fw = run(cell_fw, inputs, initial_state_fw, "fw")
+        output_bw, state_bw = run(cell_bw, backwards(inputs), initial_state_bw, "bw")
+        outputs = [
+            array.concat([f, b], 1)
+            for f, b in zip(output_fw, backwards(output_bw), strict=True)
+        ]
+        return outputs, state_fw, state_bw
+
+
+def _reversed(x, lengths, axis):
+    """From the last step to the first; of each example only as many as it has."""
+    if lengths is None:
+        return array.reverse(x, [axis])
+    return reverse_sequence(x, lengths, seq_axis=axis, batch_axis=1 - axis)
+
+
+def reverse_sequence(
+    input, seq_lengths, seq_axis=None, batch_axis=None, name=None,
+    seq_dim=None, batch_dim=None,
+):  # fmt: skip
+    """The first seq_lengths[i] elements along seq_axis of slice i from the last to
+    the first; what is behind them stays. The axes are 0 and 1."""
+    seq_axis = seq_dim if seq_axis is None else seq_axis
+    batch_axis = (batch_dim or 0) if batch_axis is None else batch_axis
+    x = convert_to_tensor(input)
+    if {seq_axis, batch_axis} != {0, 1}:
+        raise InvalidArgumentError(
+            f"reverse_sequence: axes {seq_axis} and {batch_axis}; expected 0 and 1"
+        )
+    with x.graph.name_scope(name or "reverse_sequence"):
+        batch, steps = _extent(x, batch_axis), _extent(x, seq_axis)
+        lengths = math.cast(convert_to_tensor(seq_lengths, graph=x.graph), "int64")
+        lengths = array.expand_dims(lengths, 1)
+        time = array.expand_dims(_int64_range(steps, x.graph), 0)
+        last = array.where(math.less(time, lengths), lengths - 1 - time, time)
+        example = array.expand_dims(_int64_range(batch, x.graph), 1)
+        example = example + array.zeros_like(last)
+        if seq_axis == 0:
+            last = array.transpose(last, [1, 0])
+            example = array.transpose(example, [1, 0])
+        places = [example, last] if seq_axis == 1 else [last, example]
+        turned = array.gather_nd(x, array.stack(places, 2))
+        turned.set_shape(x.shape)
+        return turned
+
+
+def _int64_range(limit, graph):
+    with graph.as_default():
+        return math.range(0, limit, 1, dtype="int64")
+
+
 def _extent(x, axis):
     """As a number where it is known."""
     known = x.shape[axis]
@@ -162,4 +271,10 @@ def _masked(time, lengths, output, before, after):
     return array.where(there, output, array.zeros_like(output)), kept
 
 
-__all__ = ["dynamic_rnn", "static_rnn"]
+__all__ = [
+    "bidirectional_dynamic_rnn",
+    "dynamic_rnn",
+    "reverse_sequence",
+    "static_bidirectional_rnn",
+    "static_rnn",
+]

@@ -6,6 +6,9 @@ from .. import initializers as _initializers
 from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor
 from ..framework.dtypes import as_dtype, float32
+from ..framework.nest import flatten as _flat  # noqa: F401
+from ..framework.nest import map_structure as _map
+from ..framework.nest import pack as _packed  # noqa: F401
 from ..framework.variable_scope import get_variable, variable_scope
 from . import array, math, matrix, nn
 
@@ -63,6 +66,42 @@ class RNNCell:
         return _map(
             lambda size: array.zeros([batch_size, size], dtype), self.state_size
         )
+
+
+class BasicRNNCell(RNNCell):
+    """activation(inputs kernel + state kernel + bias), which is output and state."""
+
+    def __init__(
+        self,
+        num_units,
+        activation=math.tanh,
+        reuse=None,
+        name="basic_rnn_cell",
+        dtype=None,
+    ):
+        super().__init__(name or "basic_rnn_cell", reuse, dtype)
+        self._units = num_units
+        self._activation = activation or math.tanh
+
+    @property
+    def state_size(self):
+        return self._units
+
+    @property
+    def output_size(self):
+        return self._units
+
+    def build(self, depth):
+        shape = [depth + self._units, self._units]
+        self._kernel = get_variable("kernel", shape, self.dtype)
+        self._bias = get_variable(
+            "bias", [self._units], self.dtype, _initializers.zeros()
+        )
+
+    def call(self, inputs, state):
+        joined = matrix.matmul(array.concat([inputs, state], 1), self._kernel)
+        h = self._activation(nn.bias_add(joined, self._bias))
+        return h, h
 
 
 class BasicLSTMCell(RNNCell):
@@ -253,7 +292,51 @@ class MultiRNNCell(RNNCell):
         return inputs, tuple(states)
 
 
-class DropoutWrapper(RNNCell):
+class _Wrapper(RNNCell):
+    """The base of cells around a cell, to whose names they add nothing."""
+
+    def __init__(self, cell, name):
+        super().__init__(name, dtype=cell.dtype)
+        self._cell = cell
+
+    @property
+    def state_size(self):
+        return self._cell.state_size
+
+    @property
+    def output_size(self):
+        return self._cell.output_size
+
+    def prepare(self, depth):
+        self._cell.prepare(depth)
+        self.built = True
+
+
+class ResidualWrapper(_Wrapper):
+    """A cell whose output has its input added."""
+
+    def __init__(self, cell, residual_fn=None, name="residual_wrapper"):
+        super().__init__(cell, name)
+        self._residual_fn = residual_fn or (lambda inputs, outputs: inputs + outputs)
+
+    def call(self, inputs, state):
+        output, state = self._cell(inputs, state)
+        return self._residual_fn(inputs, output), state
+
+
+class DeviceWrapper(_Wrapper):
+    """A cell on a device."""
+
+    def __init__(self, cell, device, name="device_wrapper"):
+        super().__init__(cell, name)
+        self._device = device
+
+    def call(self, inputs, state):
+        with inputs.graph.device(self._device):
+            return self._cell(inputs, state)
+
+
+class DropoutWrapper(_Wrapper):
     """A cell with dropout of its inputs, outputs or states, anew in each step."""
 
     def __init__(
@@ -265,25 +348,11 @@ class DropoutWrapper(RNNCell):
         seed=None,
         name="dropout_wrapper",
     ):
-        super().__init__(name, dtype=cell.dtype)
-        self._cell = cell
+        super().__init__(cell, name)
         self._input = input_keep_prob
         self._output = output_keep_prob
         self._state = state_keep_prob
         self._seed = seed
-
-    @property
-    def state_size(self):
-        return self._cell.state_size
-
-    @property
-    def output_size(self):
-        return self._cell.output_size
-
-    def prepare(self, depth):
-        # The wrapper adds nothing to the names of the cell's variables.
-        self._cell.prepare(depth)
-        self.built = True
 
     def call(self, inputs, state):
         output, state = self._cell(self._drop(inputs, self._input, 0), state)
@@ -308,35 +377,15 @@ def _is_one(keep):
     return isinstance(keep, (int, float)) and keep == 1
 
 
-def _map(function, structure):
-    """The function of each leaf of nested tuples."""
-    if isinstance(structure, (list, tuple)):
-        parts = [_map(function, part) for part in structure]
-        if hasattr(structure, "_fields"):
-            return type(structure)(*parts)
-        return type(structure)(parts)
-    return function(structure)
-
-
-def _flat(structure):
-    """The leaves of nested tuples, in order."""
-    if isinstance(structure, (list, tuple)):
-        return [leaf for part in structure for leaf in _flat(part)]
-    return [structure]
-
-
-def _packed(structure, leaves):
-    """These leaves as another structure has its own."""
-    leaves = iter(leaves)
-    return _map(lambda _: next(leaves), structure)
-
-
 __all__ = [
     "BasicLSTMCell",
+    "BasicRNNCell",
+    "DeviceWrapper",
     "DropoutWrapper",
     "GRUCell",
     "LSTMCell",
     "LSTMStateTuple",
     "MultiRNNCell",
     "RNNCell",
+    "ResidualWrapper",
 ]

@@ -1,31 +1,16 @@
-"""Optimizers, each update of a variable as one operation; checkpoints."""
+"""Optimizers, each update of a variable as one operation.
 
-from .errors import InvalidArgumentError
-from .framework import build as _build
-from .framework.checkpoint import (
-    CheckpointReader,
-    CheckpointState,
-    checkpoint_exists,
-    get_checkpoint_state,
-    latest_checkpoint,
-    list_variables,
-    load_checkpoint,
-    load_variable,
-    update_checkpoint_state,
-)
-from .framework.coordinator import Coordinator  # noqa: F401
-from .framework.gradients import gradients as _gradients
-from .framework.graph import GraphKeys, get_default_graph
-from .framework.meta_graph import export_meta_graph
-from .framework.queue_runner import (  # noqa: F401
-    QueueRunner,
-    add_queue_runner,
-    start_queue_runners,
-)
-from .framework.saver import Saver, import_meta_graph
-from .framework.tensor import IndexedSlices
-from .framework.variable import Variable, group, trainable_variables
-from .ops import array as _array
+`use_locking`, `gate_gradients`, `aggregation_method` and
+`colocate_gradients_with_ops` are taken for the sake of TensorFlow's programs:
+an update is one operation, which is never seen half done.
+"""
+
+from ..errors import InvalidArgumentError
+from ..framework import build as _build
+from ..framework.gradients import gradients as _gradients
+from ..framework.tensor import IndexedSlices
+from ..framework.variable import Variable, group, trainable_variables
+from ..ops import array as _array
 
 
 class Optimizer:
@@ -33,6 +18,7 @@ class Optimizer:
     "<variable>/<optimizer>/<what>" and not trainable."""
 
     _op = None
+    GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
 
     def __init__(self, name):
         self._name = name
@@ -41,7 +27,15 @@ class Optimizer:
     def get_name(self):
         return self._name
 
-    def compute_gradients(self, loss, var_list=None, grad_loss=None):
+    def compute_gradients(
+        self,
+        loss,
+        var_list=None,
+        gate_gradients=GATE_OP,
+        aggregation_method=None,
+        colocate_gradients_with_ops=False,
+        grad_loss=None,
+    ):
         """[(gradient, variable)]; None where the loss does not depend on it."""
         loss = _build.convert_to_tensor(loss)
         if var_list is None:
@@ -68,14 +62,24 @@ class Optimizer:
             with graph.control_dependencies(updates):
                 updates += self._finish()
             if global_step is not None:
-                updates.append(global_step.assign_add(_one_of(global_step)).op)
+                # Whoever sees the new step sees what it changed.
+                with graph.control_dependencies(updates):
+                    updates.append(global_step.assign_add(_one_of(global_step)).op)
             return group(*updates, name="update")
 
     def minimize(
-        self, loss, global_step=None, var_list=None, name=None, grad_loss=None
+        self,
+        loss,
+        global_step=None,
+        var_list=None,
+        gate_gradients=GATE_OP,
+        aggregation_method=None,
+        colocate_gradients_with_ops=False,
+        name=None,
+        grad_loss=None,
     ):
         """compute_gradients, then apply_gradients."""
-        pairs = self.compute_gradients(loss, var_list, grad_loss)
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
 
     def get_slot(self, var, name):
@@ -94,7 +98,9 @@ class Optimizer:
         if key not in self._slots:
             graph = var.graph
             label = f"{var.op.name}/{self._name}/{name}"
-            with graph.name_scope(None), graph.control_dependencies(None):
+            outside = graph.name_scope(None)
+            beside = graph.container(var._container)
+            with outside, beside, graph.control_dependencies(None):
                 value = _array.fill(var.shape, _build.to_array(initial, var.dtype))
                 self._slots[key] = Variable(value, trainable=False, name=label)
         return self._slots[key]
@@ -144,7 +150,7 @@ class GradientDescentOptimizer(Optimizer):
 
     _op = "GradientDescent"
 
-    def __init__(self, learning_rate, name="GradientDescent"):
+    def __init__(self, learning_rate, use_locking=False, name="GradientDescent"):
         super().__init__(name)
         self._learning_rate = learning_rate
 
@@ -158,7 +164,14 @@ class MomentumOptimizer(Optimizer):
 
     _op = "Momentum"
 
-    def __init__(self, learning_rate, momentum, use_nesterov=False, name="Momentum"):
+    def __init__(
+        self,
+        learning_rate,
+        momentum,
+        use_locking=False,
+        name="Momentum",
+        use_nesterov=False,
+    ):
         super().__init__(name)
         self._learning_rate = learning_rate
         self._momentum = momentum
@@ -181,7 +194,12 @@ class AdagradOptimizer(Optimizer):
     _op = "Adagrad"
 
     def __init__(
-        self, learning_rate, initial_accumulator_value=0.1, epsilon=0.0, name="Adagrad"
+        self,
+        learning_rate,
+        initial_accumulator_value=0.1,
+        use_locking=False,
+        name="Adagrad",
+        epsilon=0.0,
     ):
         super().__init__(name)
         self._learning_rate = learning_rate
@@ -206,6 +224,7 @@ class RMSPropOptimizer(Optimizer):
         decay=0.9,
         momentum=0.0,
         epsilon=1e-10,
+        use_locking=False,
         centered=False,
         name="RMSProp",
     ):
@@ -227,7 +246,13 @@ class AdamOptimizer(Optimizer):
     _op = "Adam"
 
     def __init__(
-        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, name="Adam"
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-8,
+        use_locking=False,
+        name="Adam",
     ):
         super().__init__(name)
         self._learning_rate = learning_rate
@@ -286,65 +311,8 @@ class AdamWOptimizer(AdamOptimizer):
         epsilon=1e-8,
         name="AdamW",
     ):
-        super().__init__(learning_rate, beta1, beta2, epsilon, name)
+        super().__init__(learning_rate, beta1, beta2, epsilon, name=name)
         self._weight_decay = weight_decay
 
     def _rates(self, dtype):
         return [*super()._rates(dtype), self._weight_decay]
-
-
-def get_global_step(graph=None):
-    """The graph's variable that counts steps; None when it has none."""
-    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
-
-
-def get_or_create_global_step(graph=None):
-    """The graph's variable that counts steps, made where there is none."""
-    graph = graph or get_default_graph()
-    found = get_global_step(graph)
-    if found is not None:
-        return found
-    outside = graph.name_scope(None)
-    with graph.as_default(), outside, graph.control_dependencies(None):
-        zero = _array.zeros([], "int64")
-        collections = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
-        return Variable(zero, False, collections, "global_step")
-
-
-def exponential_decay(
-    learning_rate, global_step, decay_steps, decay_rate, staircase=False, name=None
-):
-    """learning_rate * decay_rate ^ (global_step / decay_steps)."""
-    from .ops import math
-
-    steps = math.cast(global_step, "float32") / float(decay_steps)
-    if staircase:
-        steps = math.floor(steps)
-    return math.multiply(math.pow(float(decay_rate), steps), float(learning_rate), name)
-
-
-__all__ = [
-    "AdagradOptimizer",
-    "AdamOptimizer",
-    "AdamWOptimizer",
-    "CheckpointReader",
-    "CheckpointState",
-    "GradientDescentOptimizer",
-    "MomentumOptimizer",
-    "Optimizer",
-    "RMSPropOptimizer",
-    "Saver",
-    "checkpoint_exists",
-    "exponential_decay",
-    "export_meta_graph",
-    "get_checkpoint_state",
-    "get_global_step",
-    "get_or_create_global_step",
-    "import_meta_graph",
-    "latest_checkpoint",
-    "list_variables",
-    "load_checkpoint",
-    "load_variable",
-    "update_checkpoint_state",
-]

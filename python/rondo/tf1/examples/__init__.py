@@ -1,0 +1,3 @@
+"""tf.examples."""
+
+from . import tutorials  # noqa: F401

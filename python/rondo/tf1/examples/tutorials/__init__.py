@@ -1,0 +1,3 @@
+"""tf.examples.tutorials."""
+
+from . import mnist  # noqa: F401
