@@ -46,7 +46,6 @@ class DataIterator final : public Resource {
     bool taken = false;  // by who calls done; guarded by the iterator's mutex
   };
 
-  void set_source(const DataSourceMaker& maker);
   void abandon(const std::shared_ptr<Request>& request);
   void work();
   // The answer to the oldest request; none when it has to be asked for again.

@@ -1,5 +1,7 @@
 #include "rondo/kernels/file_threads.h"
 
+#include "rondo/base/attempt.h"
+
 namespace rondo {
 namespace {
 
@@ -42,15 +44,7 @@ void FileThreads::loop() {
 
 void FileKernel::start(KernelContext& context, Done done) {
   threads_->run([this, &context, done = std::move(done)] {
-    Status status;
-    try {
-      status = transfer(context);
-    } catch (const Error& e) {
-      status = Status(e.code(), e.what());
-    } catch (const std::exception& e) {
-      status = Status(Code::kInternal, e.what());
-    }
-    done(std::move(status));
+    done(attempt([&] { return transfer(context); }));
   });
 }
 

@@ -96,7 +96,7 @@ class RONDO_API AsyncKernel : public Kernel {
  public:
   using Done = std::function<void(Status)>;
   // Starts, and calls `done` once, from any thread, maybe before it returns.
-  // The context stays good until then.
+  // The context stays good until then. What it throws instead fails the run.
   virtual void start(KernelContext& context, Done done) = 0;
   Status run(KernelContext& context) final;
 };

@@ -1,19 +1,13 @@
 #include "rondo/kernels/waiting.h"
 
+#include "rondo/base/attempt.h"
+
 namespace rondo {
 
 void Waiter::finish() {
   // Before done_: with that, the run may be over, and its cancellation gone.
   context_.cancellation().drop(wake_);
-  if (status_.ok()) {
-    try {
-      status_ = deliver(context_);
-    } catch (const Error& e) {
-      status_ = Status(e.code(), e.what());
-    } catch (const std::exception& e) {
-      status_ = Status(Code::kInternal, e.what());
-    }
-  }
+  if (status_.ok()) status_ = attempt([&] { return deliver(context_); });
   done_(status_);
 }
 

@@ -1,5 +1,6 @@
 #include "rondo/runtime/compiled_part.h"
 
+#include "rondo/base/attempt.h"
 #include "rondo/graph/passes/passes.h"
 #include "rondo/kernels/kernel_registry.h"
 #include "rondo/kernels/layout.h"
@@ -20,12 +21,8 @@ Result<std::vector<Tensor>> evaluate(const Node& node,
   Resources of_run;
   KernelContext context(allocator, resources, of_run, cancellation, inputs,
                         outputs);
-  try {
-    RONDO_RETURN_IF_ERROR(kernel->run(context));
-  } catch (const std::exception& e) {
-    // The step says so again, and of which node.
-    return Status(Code::kInternal, e.what());
-  }
+  // What it throws the step says again, and of which node.
+  RONDO_RETURN_IF_ERROR(attempt([&] { return kernel->run(context); }));
   for (Tensor& output : outputs)
     output = in_layout(allocator, output, Layout::kRowMajor);
   return outputs;

@@ -132,6 +132,24 @@ TEST(FusedConv2D, BothLayoutsAndWinograd) {
       }
 }
 
+TEST(FusedConv2D, OfNoChannels) {
+  for (const bool last : {true, false}) {
+    Graph g;
+    const Shape shape = last ? Shape{1, 4, 5, 0} : Shape{1, 0, 4, 5};
+    const Value x = placeholder(g, {.shape = PartialShape(shape)});
+    const Value w = placeholder(g, {.shape = {3, 3, 0, 2}});
+    const Value b = placeholder(g, {.shape = {2}});
+    Conv2DOptions options;
+    options.data_format = last ? "NHWC" : "NCHW";
+    const Value product = conv2d(x, w, options);
+    expect_equal(g, elu(bias_add(product, b, options.data_format)), {product},
+                 {{x, Tensor::zeros(shape)},
+                  {w, Tensor::zeros({3, 3, 0, 2})},
+                  {b, Tensor::of<float>({2}, std::vector<float>{-1, 2})}},
+                 "FusedConv2D", 1e-6F);
+  }
+}
+
 TEST(FusedConv2D, AWrongBiasIsRefused) {
   Graph g;
   Value x = placeholder(g, {.shape = {1, 4, 4, 2}});

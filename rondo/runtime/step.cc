@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "rondo/base/attempt.h"
 #include "rondo/kernels/layout.h"
 
 namespace rondo {
@@ -192,15 +193,10 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
                         {outputs.data(), wanted});
   const auto start =
       options_.timeline ? Clock::now() : Clock::time_point::min();
-  Status status;
-  try {
+  const Status status = attempt([&] {
     if (!it.takes_layouts) make_row_major(allocator_, inputs_of(ready));
-    status = it.kernel->run(context);
-  } catch (const Error& e) {
-    status = Status(e.code(), e.what());
-  } catch (const std::exception& e) {
-    status = Status(Code::kInternal, e.what());
-  }
+    return it.kernel->run(context);
+  });
   add_to_timeline(it, start);
   if (locks_) lock.lock();
   complete(ready, {outputs.data(), wanted}, status);
@@ -219,17 +215,15 @@ void Step::start_async(const Ready& ready, Lock& lock) {
     complete(run->ready, run->outputs, status);
     tell_others();
   };
-  try {
+  const Status started = attempt([&] {
     make_row_major(allocator_, inputs_of(ready));
     run->context.emplace(allocator_, resources_, *of_run_,
                          *options_.cancellation, inputs_of(ready),
                          run->outputs);
     it.async->start(*run->context, done);
-  } catch (const Error& e) {
-    done(Status(e.code(), e.what()));
-  } catch (const std::exception& e) {
-    done(Status(Code::kInternal, e.what()));
-  }
+    return Status();
+  });
+  if (!started.ok()) done(started);
   lock.lock();
 }
 

@@ -7,6 +7,7 @@
 #include "rondo/kernels/cpu/conv_direct.h"
 #include "rondo/kernels/cpu/conv_primitive.h"
 #include "rondo/kernels/cpu/dispatch.h"
+#include "rondo/kernels/cpu/elementwise.h"
 #include "rondo/kernels/cpu/image_shape.h"
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/pool.h"
@@ -140,6 +141,7 @@ class Conv final : public Kernel {
     for (const Tensor& t : tensors)
       if (t.count() == 0) {
         std::memset(used[out].data(), 0, used[out].bytes());
+        if (epilogue_.bias) finish_zeros(c, prepared.shape, used[out]);
         return {};
       }
     if (dtype == DType::kF64) {
@@ -166,6 +168,20 @@ class Conv final : public Kernel {
       convert(used[out], result);
     }
     return {};
+  }
+
+  // The epilogue by itself, where there was nothing to add up.
+  void finish_zeros(KernelContext& c, const ConvShape& shape, Tensor& y) const {
+    const auto bias = c.input(2).span<float>();
+    const auto to = y.span<float>();
+    const auto inner = static_cast<size_t>(
+        shape.channels_last ? 1 : shape.height.out * shape.width.out);
+    for (size_t i = 0; i < to.size(); ++i)
+      to[i] = bias[i / inner % bias.size()];
+    if (!epilogue_.activation) return;
+    const auto& name = node_.attrs().get<std::string>("activation");
+    run_unary(unary_named(name).value(), y, y,
+              static_cast<double>(epilogue_.alpha));
   }
 
   Result<PreparedPtr> prepare(const Shape& x, const Shape& filter, DType dtype,

@@ -43,12 +43,7 @@ class Enqueue final : public AsyncKernel {
 
   void start(KernelContext& c, Done done) override {
     std::vector<Element> elements;
-    Status status;
-    try {
-      status = gather(c, elements);
-    } catch (const Error& e) {
-      status = Status(e.code(), e.what());
-    }
+    const Status status = gather(c, elements);
     if (!status.ok()) {
       done(status);
       return;
