@@ -5,6 +5,21 @@
 #include "rondo/graph/op_registry.h"
 
 namespace rondo {
+namespace {
+
+// Where a node is named by text, "node:1" is its second output and "^node" an
+// edge that only orders: a saved graph with such a name could not be read.
+void check_name(std::string_view name) {
+  if (!name.starts_with('^') && name.find(':') == std::string_view::npos)
+    return;
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("\"{}\" is no name for a node or a scope: it must not "
+                  "have a ':' in it nor begin with '^'",
+                  name));
+}
+
+}  // namespace
 
 Node& Graph::add(NodeArgs args) {
   const OpDef* op = OpRegistry::process().find(args.op);
@@ -17,6 +32,7 @@ Node& Graph::add(NodeArgs args) {
   node->origin_ = std::move(args.origin);
   // The name is only used up once the node is known to be good.
   node->name_ = args.name.empty() ? std::string(op->name) : args.name;
+  check_name(node->name_);
   node->attrs_ = std::move(args.attrs);
   node->inputs_ = std::move(args.inputs);
   for (FlowContext* context : std::vector(contexts_))
@@ -146,6 +162,7 @@ std::shared_ptr<const Attachment> Graph::attachment(
 
 NameScope::NameScope(Graph& graph, std::string_view name)
     : graph_(graph), before_(graph.name_scope_) {
+  check_name(name);
   if (name.ends_with('/'))
     graph.name_scope_ = name == "/" ? "" : name;
   else
