@@ -3,6 +3,7 @@
 #include "rondo/graph/check_node.h"
 #include "rondo/graph/device_name.h"
 #include "rondo/graph/op_registry.h"
+#include "rondo/graph/origin.h"
 
 namespace rondo {
 namespace {
@@ -29,7 +30,8 @@ Node& Graph::add(NodeArgs args) {
   auto node = std::unique_ptr<Node>(new Node);
   node->op_ = op;
   node->graph_ = this;
-  node->origin_ = std::move(args.origin);
+  node->origin_ =
+      args.origin.empty() ? OriginScope::current() : std::move(args.origin);
   // The name is only used up once the node is known to be good.
   node->name_ = args.name.empty() ? std::string(op->name) : args.name;
   check_name(node->name_);
