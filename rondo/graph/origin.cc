@@ -5,8 +5,8 @@
 namespace rondo {
 namespace {
 
-// Of the thread and not of a graph: who calls gradients() may not know the graph
-// yet, and one thread at a time builds one.
+// Of the thread and not of a graph: who calls gradients() may not know the
+// graph yet, and one thread at a time builds one.
 thread_local std::string line_of_thread;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// OriginScope: the line of the program that nodes come from which it did not make
-// one by one, such as those of gradients and loops.
+// OriginScope: the line of the program that nodes come from which it did not
+// make one by one, such as those of gradients and loops.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rondo {
 
-// While it lives, nodes that this thread adds to any graph without an origin get
-// this one. The innermost scope that has a line counts.
+// While it lives, nodes that this thread adds to any graph without an origin
+// get this one. The innermost scope that has a line counts.
 class RONDO_API OriginScope {
  public:
   explicit OriginScope(std::string line);
