@@ -10,16 +10,26 @@ from .ops import control as _control
 from .ops import matrix as _matrix
 from .ops import nn as _nn
 
-_FORMATS = {
-    "channels_last": "NHWC",
-    "channels_first": "NCHW",
-    "NHWC": "NHWC",
-    "NCHW": "NCHW",
-}
+
+class _Formats(dict):
+    def __missing__(self, name):
+        raise InvalidArgumentError(
+            f"data_format is {name!r}, expected one of {', '.join(self)}"
+        )
+
+
+_FORMATS = _Formats(
+    channels_last="NHWC", channels_first="NCHW", NHWC="NHWC", NCHW="NCHW"
+)
 
 
 def _extent(x, axis, layer):
-    extent = x.shape[axis] if x.shape.ndims is not None else None
+    rank = x.shape.ndims
+    if rank is not None and not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"{layer}: its input has shape {x.shape}, which has no axis {axis}"
+        )
+    extent = x.shape[axis] if rank is not None else None
     if extent is None:
         raise InvalidArgumentError(
             f"{layer}: axis {axis} of its input, of shape {x.shape}, must be known"

@@ -11,6 +11,7 @@ A summary is a vector of uint8; `Session.run` gives `bytes` for it.
 
 import atexit as _atexit
 import os as _os
+import re as _re
 import weakref as _weakref
 
 import numpy as _np
@@ -38,7 +39,7 @@ def _make(op, name, inputs, attrs, collections, family):
     """The tag is the name within its scopes, behind the family where there is one."""
     if not isinstance(name, str) or not name:
         raise InvalidArgumentError(f"summary: {name!r} is not a name")
-    name = name.replace(" ", "_")
+    name = _re.sub(r"[^-/\w.]", "_", name).lstrip("/")  # of "W:0" it is "W_0"
     graph = _build.graph_of(inputs)
     inner = name if family is None else f"{family}/{name}"
     with graph.name_scope(inner) as scope:

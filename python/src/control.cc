@@ -7,6 +7,7 @@
 #include "attr.h"
 #include "bindings.h"
 #include "graph.h"
+#include "rondo/graph/origin.h"
 
 namespace rondo::python {
 namespace {
@@ -29,6 +30,7 @@ PyValues wrap(const std::shared_ptr<Graph>& graph, const Values& values) {
 PyValues python_cond(const PyValue& condition,
                      const std::function<PyValues()>& if_true,
                      const std::function<PyValues()>& if_false) {
+  const OriginScope line(program_line());
   return wrap(condition.graph,
               cond(
                   condition.value, [&] { return values_of(if_true()); },
@@ -42,6 +44,7 @@ PyValues python_while_loop(const std::function<PyValue(PyValues)>& condition,
   if (initial.empty())
     throw Error(Code::kInvalidArgument, "while_loop: it has no loop variables");
   const auto& graph = initial[0].graph;
+  const OriginScope line(program_line());
   WhileOptions options{.parallel_iterations = parallel_iterations,
                        .name = std::move(name)};
   for (nb::handle shape : shapes) options.shapes.push_back(to_shape(shape));

@@ -5,10 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
-#include <future>
 #include <mutex>
-#include <thread>
 
 #include "array.h"
 #include "attr.h"
@@ -24,9 +21,6 @@ namespace rondo::python {
 namespace {
 
 using Arrays = std::vector<nb::object>;
-
-// How long one waits for the threads of an iterator that nobody uses any more.
-constexpr auto kPatience = std::chrono::milliseconds(500);
 
 // Copies, so that no thread of the library's has to let an array go.
 DataElement to_element(nb::handle arrays) {
@@ -117,18 +111,7 @@ class PyDatasetIterator {
  public:
   PyDatasetIterator(const Dataset& dataset, uint64_t pass)
       : iterator_(std::make_unique<DatasetIterator>(dataset.iterate(pass))) {}
-  // Its threads may be waiting for the GIL, or be in a generator of the
-  // program's that takes long: then they end later, by themselves.
-  ~PyDatasetIterator() {
-    const GilRelease release;
-    auto ended = std::make_shared<std::promise<void>>();
-    std::future<void> end = ended->get_future();
-    std::thread([iterator = std::move(iterator_), ended]() mutable {
-      iterator.reset();
-      ended->set_value();
-    }).detach();
-    (void)end.wait_for(kPatience);
-  }
+  ~PyDatasetIterator() { let_go(std::move(iterator_)); }
   PyDatasetIterator(const PyDatasetIterator&) = delete;
   PyDatasetIterator& operator=(const PyDatasetIterator&) = delete;
 

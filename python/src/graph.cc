@@ -10,6 +10,7 @@
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/op_registry.h"
 #include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/origin.h"
 
 namespace rondo::python {
 namespace {
@@ -101,6 +102,7 @@ nb::list python_gradients(const std::vector<PyValue>& ys,
                           const std::vector<PyValue>& grad_ys) {
   nb::list result;
   if (xs.empty()) return result;
+  const OriginScope line(program_line());
   const auto& graph = xs[0].graph;
   for (const Gradient& gradient :
        gradients(values_of(ys), values_of(xs), values_of(grad_ys))) {
@@ -115,6 +117,15 @@ nb::list python_gradients(const std::vector<PyValue>& ys,
   }
   return result;
 }
+
+}  // namespace
+
+std::string program_line() {
+  nb::object build = nb::module_::import_("rondo.framework.build");
+  return nb::cast<std::string>(build.attr("origin")());
+}
+
+namespace {
 
 void bind_values(nb::module_& m) {
   nb::class_<PyValue>(m, "Value", "One output of a node.")
@@ -284,6 +295,7 @@ void bind_graph(nb::module_& m) {
       [](std::string_view equation, const std::vector<PyValue>& operands) {
         if (operands.empty())
           throw Error(Code::kInvalidArgument, "einsum: it needs operands");
+        const OriginScope line(program_line());
         return PyValue{operands[0].graph,
                        einsum(equation, values_of(operands))};
       },

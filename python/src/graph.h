@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "rondo/graph/graph.h"
@@ -11,6 +12,10 @@
 namespace nb = nanobind;
 
 namespace rondo::python {
+
+// The line of the program that called into the package: of nodes that are made
+// here, several for one call.
+std::string program_line();
 
 // A node or value of Python's keeps its graph.
 struct PyNode {

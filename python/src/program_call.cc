@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <thread>
 
 namespace rondo::python {
@@ -11,6 +12,8 @@ namespace {
 
 // How long the end of the program waits for a function of its own.
 constexpr auto kPatience = std::chrono::seconds(2);
+// How long one waits for the threads of what nobody uses any more.
+constexpr auto kShortPatience = std::chrono::milliseconds(500);
 
 // Threads that have the GIL for a call, or are about to take it.
 std::atomic<int> calls{0};
@@ -50,6 +53,17 @@ GilRelease::~GilRelease() {
   }
   PyEval_RestoreThread(state_);
   calls.fetch_sub(1);
+}
+
+void let_go(std::shared_ptr<void> thing) {
+  const GilRelease others_run;
+  auto ended = std::make_shared<std::promise<void>>();
+  const std::future<void> end = ended->get_future();
+  std::thread([thing = std::move(thing), ended]() mutable {
+    thing.reset();
+    ended->set_value();
+  }).detach();
+  (void)end.wait_for(kShortPatience);
 }
 
 void end_program_calls() {

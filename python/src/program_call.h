@@ -51,6 +51,12 @@ class GilRelease {
   PyThreadState* const state_;
 };
 
+// Ends the last use of something that has threads, in a thread of its own: this
+// one may be among them, as Python collects garbage in whichever runs, and they
+// may be in a function of the program's that takes long. Waits a little for it.
+// With the GIL.
+void let_go(std::shared_ptr<void> thing);
+
 // No more calls begin, and those that have begun end. With the GIL.
 void end_program_calls();
 

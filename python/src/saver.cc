@@ -11,6 +11,7 @@
 #include "dtype.h"
 #include "graph.h"
 #include "program_call.h"
+#include "rondo/graph/origin.h"
 #include "rondo/tensor/safetensors.h"
 #include "run_interrupt.h"
 #include "session.h"
@@ -128,6 +129,7 @@ void make_saver(PySaver* self, const PyGraph& graph,
       .name = name};
   for (const auto& [as, value] : variables)
     options.variables.emplace_back(as, value.value);
+  const OriginScope line(program_line());
   auto made = std::make_unique<Saver>(*graph.graph, std::move(options));
   new (self) PySaver{graph.graph, std::move(made)};
 }

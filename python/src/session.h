@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <utility>
 
 #include "graph.h"
 #include "program_call.h"
@@ -20,8 +21,9 @@ struct PySession {
       : graph(g.graph), session(std::move(s)) {}
   PySession(PySession&&) = default;
   ~PySession() {
-    const GilRelease release;  // a worker may be letting an array go
-    session.reset();
+    using Both = std::pair<std::shared_ptr<Graph>, std::unique_ptr<Session>>;
+    if (session)
+      let_go(std::make_shared<Both>(std::move(graph), std::move(session)));
   }
 
   std::shared_ptr<Graph> graph;

@@ -486,6 +486,50 @@ def test_programs_end(how):
     assert done.stdout == "0\n" and done.stderr == ""
 
 
+# Python collects garbage in any thread, so also in those of what is collected.
+COLLECTED = """
+import gc, sys, threading
+import rondo as rd
+
+dropped, done = threading.Event(), threading.Event()
+
+def numbers():
+    yield 1
+    dropped.wait()
+    gc.collect()
+    done.set()
+    yield 2
+
+class Cycle:
+    def __init__(self):
+        self.me = self
+
+gc.disable()
+kept = Cycle()
+dataset = rd.data.Dataset.from_generator(numbers, rd.int64).prefetch(2)
+if sys.argv[1] == "session":
+    kept.session = rd.Session()
+    print(kept.session.run(dataset.make_one_shot_iterator().get_next()))
+else:
+    kept.iterator = iter(dataset)
+    print(next(kept.iterator))
+del kept
+dropped.set()
+done.wait()
+"""
+
+
+@pytest.mark.parametrize("what", ["session", "iterator"])
+def test_a_thread_lets_go_what_it_belongs_to(what):
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTED, what],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
 # ---- Files
 
 

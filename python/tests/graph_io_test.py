@@ -81,3 +81,15 @@ def test_a_graph_as_a_picture():
         rondo.add(rondo.constant(1.0, name="one"), 2.0, name="sum")
     dot = graph.to_dot()
     assert dot.startswith("digraph") and "sum" in dot and "n0 -> n2" in dot
+
+
+def test_names_that_a_saved_graph_could_not_have():
+    with rondo.Graph().as_default() as graph:
+        for name in ("a:0", "^a", "b/a:1"):
+            with pytest.raises(rondo.InvalidArgumentError, match="is no name for"):
+                rondo.constant(1.0, name=name)
+            with pytest.raises(rondo.InvalidArgumentError, match="is no name for"):
+                with rondo.name_scope(name):
+                    pass
+        assert rondo.constant(1.0, name="a").op.name == "a"
+        assert len(graph.get_operations()) == 1

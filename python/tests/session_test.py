@@ -169,6 +169,37 @@ def endless():
     return rd.while_loop(lambda i: i >= 0, lambda i: (i + 1) % 1000, [rd.constant(0)])
 
 
+def test_operations_of_gradients_loops_and_savers_have_a_line():
+    x = rd.placeholder(rd.float32, [4, 3])
+    w = rd.Variable(np.ones((3, 3), np.float32))
+    here = sys._getframe().f_lineno + 1
+    y = rd.cond(rd.reduce_sum(x) > 0, lambda: rd.matmul(x, w), lambda: x)
+    y = rd.while_loop(lambda a: rd.reduce_sum(a) < 10.0, lambda a: a * 2.0, [y])
+    y = rd.reduce_mean(rd.einsum("ij->i", y))
+    rd.train.AdamOptimizer(0.1).minimize(y)
+    rd.train.Saver()
+    lines = {}
+    for op in x.graph.get_operations():
+        file, _, number = op.origin.rpartition(":")
+        assert file == __file__, op
+        lines.setdefault(int(number), set()).add(op.type)
+    assert {"Switch", "Merge"} <= lines[here]
+    assert {"Enter", "Exit", "NextIteration"} <= lines[here + 1]
+    # A gradient has the line of what it is the gradient of.
+    assert {"Switch", "Merge", "MatMul"} <= lines[here]
+    assert "Save" in lines[here + 4]
+    with rd.Graph().as_default():
+        a, b, g = (rd.placeholder(rd.float32) for _ in range(3))
+        y = rd.matmul(a, b)
+        (grad,) = rd.gradients(y, a, g)
+    line = sys._getframe().f_lineno - 2
+    with rd.Session(graph=a.graph) as s:
+        why = rf'"gradients/MatMul" \({__file__}:{line}\)'
+        feeds = {a: np.ones((2, 3)), b: np.ones((3, 4)), g: np.ones((5, 5))}
+        with pytest.raises(rd.InvalidArgumentError, match=why):
+            s.run(grad, feeds)
+
+
 def test_a_time_out_ends_a_run():
     loop = endless()
     with rd.Session() as s:

@@ -68,6 +68,18 @@ def test_names():
         rd.summary.scalar("", 1.0)
 
 
+def test_a_variable_s_name_is_a_name():
+    w = rd.Variable(1.0, name="w")
+    rd.identity(rd.summary.scalar(w.name, w), name="y")
+    (op,) = [op for op in w.graph.get_operations() if op.type == "ScalarSummary"]
+    assert op.get_attr("tag") == "w_0"
+    data = rd.train.export_meta_graph()
+    with rd.Graph().as_default(), rd.Session() as session:
+        rd.train.import_meta_graph(data)
+        session.run(rd.global_variables_initializer())
+        assert b"w_0" in session.run("y:0").tobytes()
+
+
 def test_histograms(tmp_path):
     values = np.random.default_rng(1).normal(size=10000)
     summary = rd.summary.histogram("weights", values)

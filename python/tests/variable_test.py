@@ -80,3 +80,21 @@ def test_layers_without_names_share_variables_in_a_scope_that_is_reused():
     rd.layers.dense(x, 3)
     rd.layers.dense(x, 3)
     assert rd.global_variables()[-1].op.name == "dense_1/bias"
+
+
+def test_layers_of_what_they_are_not_for():
+    matrix, images = rd.ones([2, 4]), rd.ones([1, 4, 4, 1])
+    for call, why in (
+        (lambda: rd.layers.conv2d(matrix, 2, 3), r"shape \[2, 4\].* no axis 3"),
+        (lambda: rd.layers.dense(rd.constant(1.0), 2), r"shape \[\].* no axis -1"),
+        (
+            lambda: rd.layers.conv2d(images, 2, 3, data_format="HWC"),
+            "data_format is 'HWC', expected one of channels_last",
+        ),
+        (
+            lambda: rd.layers.max_pooling2d(images, 2, 2, data_format=None),
+            "data_format is None",
+        ),
+    ):
+        with pytest.raises(rd.InvalidArgumentError, match=why):
+            call()

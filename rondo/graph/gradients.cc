@@ -6,6 +6,7 @@
 
 #include "rondo/graph/loop_gradient.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/origin.h"
 
 namespace rondo {
 namespace {
@@ -133,6 +134,7 @@ class Walk {
     }
     if (!any || node.op().constant || !needs_inputs(node)) return;
     if (!node.op().gradient) no_gradient(node);
+    const OriginScope line(node.origin());  // what is differentiated
     const std::vector<Gradient> back = node.op().gradient(node, grads);
     for (size_t i = 0; i < back.size(); ++i) {
       const Value& input = node.inputs()[i];

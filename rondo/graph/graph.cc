@@ -5,8 +5,24 @@
 #include "rondo/graph/check_node.h"
 #include "rondo/graph/device_name.h"
 #include "rondo/graph/op_registry.h"
+#include "rondo/graph/origin.h"
 
 namespace rondo {
+namespace {
+
+// Where a node is named by text, "node:1" is its second output and "^node" an
+// edge that only orders: a saved graph with such a name could not be read.
+void check_name(std::string_view name) {
+  if (!name.starts_with('^') && name.find(':') == std::string_view::npos)
+    return;
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("\"{}\" is no name for a node or a scope: it must not "
+                  "have a ':' in it nor begin with '^'",
+                  name));
+}
+
+}  // namespace
 
 Node& Graph::add(NodeArgs args) {
   const OpDef* op = OpRegistry::process().find(args.op);
@@ -16,9 +32,11 @@ Node& Graph::add(NodeArgs args) {
   auto node = std::unique_ptr<Node>(new Node);
   node->op_ = op;
   node->graph_ = this;
-  node->origin_ = std::move(args.origin);
+  node->origin_ =
+      args.origin.empty() ? OriginScope::current() : std::move(args.origin);
   // The name is only used up once the node is known to be good.
   node->name_ = args.name.empty() ? std::string(op->name) : args.name;
+  check_name(node->name_);
   node->attrs_ = std::move(args.attrs);
   node->inputs_ = std::move(args.inputs);
   for (FlowContext* context : std::vector(contexts_))
@@ -153,6 +171,7 @@ std::shared_ptr<const Attachment> Graph::attachment(
 
 NameScope::NameScope(Graph& graph, std::string_view name)
     : graph_(graph), before_(graph.name_scope_) {
+  check_name(name);
   if (name.ends_with('/'))
     graph.name_scope_ = name == "/" ? "" : name;
   else

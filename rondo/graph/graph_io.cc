@@ -261,6 +261,7 @@ class GraphReader {
 }  // namespace
 
 std::string to_graph_def(const Graph& graph, const GraphDefOptions& options) {
+  const auto still = graph.still();
   return serialize(
       graph_to_message(graph, {.inline_up_to = options.constants_up_to}));
 }
@@ -276,8 +277,12 @@ void import_graph_def(Graph& graph, std::string_view bytes,
 
 void save_graph(const Graph& graph, const std::string& path) {
   std::vector<Tensor> data;
-  const std::string message = serialize(
-      graph_to_message(graph, {.inline_up_to = kInline, .data = &data}));
+  const std::string message = [&] {
+    const auto still =
+        graph.still();  // a checkpoint is saved while others build
+    return serialize(
+        graph_to_message(graph, {.inline_up_to = kInline, .data = &data}));
+  }();
   GraphWriter writer(path);
   writer.write(message);
   for (const Tensor& tensor : data) {
