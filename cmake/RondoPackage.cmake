@@ -50,6 +50,7 @@ set(headers
   rondo/cluster/tls.h
   rondo/collectives/communicator.h
   rondo/graph/attr.h
+  rondo/graph/device_name.h
   rondo/graph/dot.h
   rondo/graph/flow_context.h
   rondo/graph/gradients.h
@@ -89,6 +90,9 @@ set(headers
   rondo/graph/ops/window.h
   rondo/graph/optimizers.h
   rondo/graph/partial_shape.h
+  rondo/graph/placement/cost_model.h
+  rondo/graph/placement/device_info.h
+  rondo/graph/placement/placement.h
   rondo/kernels/cancellation.h
   rondo/kernels/data_source.h
   rondo/kernels/kernel.h

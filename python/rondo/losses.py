@@ -21,11 +21,17 @@ class Reduction:
 def compute_weighted_loss(
     losses,
     weights=1.0,
+    scope=None,
     loss_collection=GraphKeys.LOSSES,
     reduction=Reduction.SUM_BY_NONZERO_WEIGHTS,
 ):
     """The losses times the weights, which broadcast, as one number."""
     losses = convert_to_tensor(losses)
+    if scope is not None:
+        with losses.graph.name_scope(scope):
+            return compute_weighted_loss(
+                losses, weights, None, loss_collection, reduction
+            )
     plain = isinstance(weights, (int, float)) and weights == 1
     if plain:
         weighted = losses

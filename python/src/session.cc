@@ -8,8 +8,8 @@
 
 #include "array.h"
 #include "bindings.h"
-#include "cause.h"
 #include "graph.h"
+#include "program_call.h"
 #include "run_interrupt.h"
 
 namespace rondo::python {
@@ -40,18 +40,11 @@ nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
   options.cancellation = &cancellation;
   Result<std::vector<Tensor>> result = std::vector<Tensor>();
   {
-    nb::gil_scoped_release release;
+    const GilRelease release;
     const RunInterrupt interrupt(cancellation);
     result = self.session->run(values, feeds, nodes, options);
   }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  // SystemExit and the like are for the program's caller.
-  if (nb::object raised = exception_of(result.status());
-      raised.is_valid() &&
-      !nb::isinstance(raised, nb::handle(PyExc_Exception))) {
-    PyErr_SetObject(raised.type().ptr(), raised.ptr());
-    throw nb::python_error();
-  }
   check(result.status());
   nb::list arrays;
   for (Tensor& tensor : *result) arrays.append(to_array(std::move(tensor)));
@@ -89,7 +82,7 @@ void bind_session(nb::module_& m) {
       .def(
           "close",
           [](PySession& self) {
-            nb::gil_scoped_release release;
+            const GilRelease release;
             self.session->close();
           },
           "Ends the runs that go on, and every later one at once.")

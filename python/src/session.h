@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "graph.h"
+#include "program_call.h"
 #include "rondo/runtime/session.h"
 
 namespace nb = nanobind;
@@ -19,7 +20,7 @@ struct PySession {
       : graph(g.graph), session(std::move(s)) {}
   PySession(PySession&&) = default;
   ~PySession() {
-    nb::gil_scoped_release release;  // a worker may be letting an array go
+    const GilRelease release;  // a worker may be letting an array go
     session.reset();
   }
 

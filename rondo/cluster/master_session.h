@@ -27,7 +27,10 @@ class MasterSession final : public Session::Impl {
         placement_({.devices = devices, .soft = options.allow_soft_placement}),
         master_(of,
                 {.workers = std::move(workers),
-                 .place = [this](Subgraph& s) { return placement_.place(s); },
+                 .place =
+                     [this](const Graph& whole, Subgraph& step) {
+                       return placement_.place(whole, step);
+                     },
                  .partition = {.bf16 = options.bf16_transfers},
                  .log_placement = options.log_device_placement}) {}
 

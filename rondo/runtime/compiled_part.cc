@@ -20,7 +20,12 @@ Result<std::vector<Tensor>> evaluate(const Node& node,
   Resources of_run;
   KernelContext context(allocator, resources, of_run, cancellation, inputs,
                         outputs);
-  RONDO_RETURN_IF_ERROR(kernel->run(context));
+  try {
+    RONDO_RETURN_IF_ERROR(kernel->run(context));
+  } catch (const std::exception& e) {
+    // The step says so again, and of which node.
+    return Status(Code::kInternal, e.what());
+  }
   for (Tensor& output : outputs)
     output = in_layout(allocator, output, Layout::kRowMajor);
   return outputs;
@@ -33,6 +38,7 @@ void improve(Subgraph& part, Allocator& allocator, Containers& containers) {
                    return evaluate(node, constants, allocator, containers);
                  });
   share_common(part);
+  join_products(part);
   fuse_epilogues(part);
   fuse_chains(part);
 }

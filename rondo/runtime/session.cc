@@ -39,6 +39,11 @@ Status check_feed(const Feed& feed) {
                  "{} has shape {}, but was fed a tensor of shape {}",
                  value.node->describe(), value.shape().to_string(),
                  feed.tensor.shape().to_string());
+  if (!feed.tensor.has_buffer() && feed.tensor.count() > 0)
+    return error(Code::kInvalidArgument,
+                 "{} was fed a tensor that has no memory: it was moved from, "
+                 "or never made",
+                 value.node->describe());
   return {};
 }
 
@@ -57,10 +62,6 @@ std::vector<std::string> device_names(const SessionOptions& options) {
   if (names.empty()) names.push_back("/job:localhost/task:0/cpu:0");
   return names;
 }
-
-}  // namespace
-
-namespace {
 
 // On one device: no master, no rendezvous, and the caller's thread works.
 class OneDevice final : public Session::Impl {

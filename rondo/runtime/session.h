@@ -44,9 +44,10 @@ struct SessionOptions {
 // session. Several threads may run at once.
 class RONDO_API Session {
  public:
+  class Impl;
+
   explicit Session(Graph& graph, SessionOptions options = {});
   // One that runs elsewhere: open_session() of rondo/cluster/server.h.
-  class Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   ~Session();
   Session(const Session&) = delete;

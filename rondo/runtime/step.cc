@@ -1,6 +1,8 @@
 #include "rondo/runtime/step.h"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 
 #include "rondo/kernels/layout.h"
@@ -9,10 +11,13 @@ namespace rondo {
 
 // What a kernel that has started and not ended keeps.
 struct Step::AsyncRun {
-  Ready ready;
+  AsyncRun(const Ready& r, int output_count)
+      : ready(r), outputs(static_cast<size_t>(output_count)) {}
+  const Ready ready;
   std::vector<Tensor> outputs;
-  KernelContext context;
-  Clock::time_point start = Clock::now();
+  std::optional<KernelContext> context;
+  const Clock::time_point start = Clock::now();
+  std::atomic<bool> over = false;
 };
 
 Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
@@ -38,11 +43,15 @@ void Step::begin(const Options& options) {
   std::ranges::fill(iteration.has_live, 0);
   iteration.in_progress = 0;
   iteration.children.clear();
-  for (size_t i = 0; i < feeds_.size(); ++i)
+  for (size_t i = 0; i < feeds_.size(); ++i) {
+    // One of no elements may come without memory, which here would mean dead.
+    if (!feeds_[i].has_buffer())
+      feeds_[i] = Tensor::empty(feeds_[i].shape(), feeds_[i].dtype());
     for (const StepPlan::Edge& edge : plan_.feeds[i])
       deliver(root_, iteration, edge,
               edge.output == StepPlan::kControl ? Tensor() : feeds_[i], false,
               false);
+  }
   feeds_.clear();
   for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
 }
@@ -147,7 +156,13 @@ void Step::tell_others() {
 void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
                    Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
-  if (it.kind == ItemKind::kSend) {
+  if (!ready.dead && it.kind == ItemKind::kSwitch &&
+      inputs_of(ready)[1].count() != 1) {
+    complete(ready, {},
+             error(Code::kInvalidArgument,
+                   "the condition has shape {}, expected a scalar",
+                   inputs_of(ready)[1].shape().to_string()));
+  } else if (it.kind == ItemKind::kSend) {
     send_parcel(ready, lock);
   } else if (it.kind == ItemKind::kRecv && !ready.dead) {
     start_recv(ready, lock);
@@ -194,20 +209,27 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
 void Step::start_async(const Ready& ready, Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
   lock.unlock();
-  make_row_major(allocator_, inputs_of(ready));
-  auto run = std::make_shared<AsyncRun>(
-      AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
-               KernelContext(allocator_, resources_, *of_run_,
-                             *options_.cancellation, inputs_of(ready), {})});
-  run->context =
-      KernelContext(allocator_, resources_, *of_run_, *options_.cancellation,
-                    inputs_of(ready), run->outputs);
-  it.async->start(run->context, [this, run](const Status& status) {
-    add_to_timeline(item(run->ready.item), run->start);
+  const auto run = std::make_shared<AsyncRun>(ready, it.outputs);
+  const auto done = [this, run](const Status& status) {
+    // A kernel that throws may have been done before.
+    if (run->over.exchange(true)) return;
+    const StepPlan::Item& its = item(run->ready.item);
+    add_to_timeline(its, run->start);
     const std::lock_guard guard(mutex_);
     complete(run->ready, run->outputs, status);
     tell_others();
-  });
+  };
+  try {
+    make_row_major(allocator_, inputs_of(ready));
+    run->context.emplace(allocator_, resources_, *of_run_,
+                         *options_.cancellation, inputs_of(ready),
+                         run->outputs);
+    it.async->start(*run->context, done);
+  } catch (const Error& e) {
+    done(Status(e.code(), e.what()));
+  } catch (const std::exception& e) {
+    done(Status(Code::kInternal, e.what()));
+  }
   lock.lock();
 }
 
@@ -216,77 +238,6 @@ void Step::add_to_timeline(const StepPlan::Item& it, Clock::time_point start) {
   options_.timeline->add(it.node->name(), std::string(it.node->op().name),
                          start, Clock::now(), options_.device);
 }
-
-// ---- Seams ------------------------------------------------------------------
-
-namespace {
-
-Status no_others() {
-  return error(Code::kInvalidArgument,
-               "this run has one device: Send and Recv are for sessions to "
-               "make where they cut a graph");
-}
-
-}  // namespace
-
-void Step::send_parcel(const Ready& ready, Lock& lock) {
-  const StepPlan::Item& it = item(ready.item);
-  if (locks_) lock.unlock();
-  const auto start = Clock::now();
-  Status status;
-  try {
-    Rendezvous::Parcel parcel{.dead = ready.dead};
-    if (!ready.dead)
-      parcel = it.crossing->pack(std::move(inputs_of(ready)[0]), allocator_);
-    status = options_.rendezvous ? options_.rendezvous->send(it.crossing->key(),
-                                                             std::move(parcel))
-                                 : no_others();
-  } catch (const Error& e) {
-    status = Status(e.code(), e.what());
-  }
-  add_to_timeline(it, start);
-  if (locks_) lock.lock();
-  complete(ready, {}, status);
-}
-
-void Step::start_recv(const Ready& ready, Lock& lock) {
-  if (!options_.rendezvous) {
-    complete(ready, {}, no_others());
-    return;
-  }
-  lock.unlock();
-  options_.rendezvous->recv(
-      item(ready.item).crossing->key(),
-      [this, ready, start = Clock::now()](Result<Rendezvous::Parcel> parcel) {
-        end_recv(ready, std::move(parcel), start);
-      });
-  lock.lock();
-}
-
-void Step::end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
-                    Clock::time_point start) {
-  const StepPlan::Item& it = item(ready.item);
-  Tensor tensor;
-  Status status = parcel.status();
-  if (status.ok()) {
-    ready.dead = parcel->dead;
-    if (!ready.dead) {
-      try {
-        auto unpacked = it.crossing->unpack(std::move(*parcel), allocator_);
-        status = unpacked.status();
-        if (status.ok()) tensor = std::move(*unpacked);
-      } catch (const Error& e) {
-        status = Status(e.code(), e.what());
-      }
-    }
-  }
-  add_to_timeline(it, start);
-  const std::lock_guard guard(mutex_);
-  complete(ready, {&tensor, 1}, status);
-  tell_others();
-}
-
-// ---- Tokens of an item ------------------------------------------------------
 
 std::string Step::where(const StepPlan::Item& it) const {
   if (options_.device.empty()) return it.node->describe();
@@ -367,18 +318,17 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
   }
   Tensor forwarded;
   int taken = -1;  // the output that lives, when only one does
-  Tensor which;
+  Tensor which;    // of a merge, once somebody takes it
   if (!ready.dead && it.kind == ItemKind::kNothing && it.inputs > 0)
     forwarded = std::move(inputs[0]);
   if (!ready.dead && it.kind == ItemKind::kSwitch) {
     taken = inputs[1].span<bool>()[0] ? 1 : 0;
     forwarded = std::move(inputs[0]);
   }
+  int live = -1;
   if (!ready.dead && it.kind == ItemKind::kMerge) {
-    const int live =
-        ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
+    live = ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
     forwarded = std::move(inputs[static_cast<size_t>(live)]);
-    which = Tensor::full<int64_t>(Shape{}, live);
   }
   for (size_t e = 0; e < edges_of(it).size(); ++e) {
     const StepPlan::Edge& edge = edges_of(it)[e];
@@ -388,6 +338,10 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
     if (dead || edge.output == StepPlan::kControl) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
       continue;
+    }
+    if (live >= 0 && edge.output == 1 && !which.has_buffer()) {
+      which = allocator_.allocate(DType::kI64, {});
+      which.span<int64_t>()[0] = live;
     }
     Tensor& source = it.kind == ItemKind::kKernel || it.kind == ItemKind::kRecv
                          ? outputs[static_cast<size_t>(edge.output)]
@@ -436,9 +390,7 @@ void Step::deliver(FrameRun& frame, Iteration& iteration,
     decided = true;
   } else if (!dead) {
     decided = iteration.has_live[local] == 0;
-    if (decided)
-      iteration.has_live[local] =
-          static_cast<char>(edge.slot - it.first_slot + 1);
+    if (decided) iteration.has_live[local] = edge.slot - it.first_slot + 1;
   } else {
     ++iteration.dead[local];
     if (from_enter) iteration.dead[local] = it.inputs;

@@ -44,6 +44,10 @@ class Compiler {
       feed_of_[id(feeds[i].node)] = static_cast<int>(i);
     for (Node* node : order_)
       if (feed_of_[id(node)] < 0) RONDO_RETURN_IF_ERROR(add_item(*node));
+    for (const Value& fetch : plan_->subgraph.fetches)
+      RONDO_RETURN_IF_ERROR(check_outside(fetch.node));
+    for (const Node* target : plan_->subgraph.targets)
+      RONDO_RETURN_IF_ERROR(check_outside(target));
     collect_edges();
     lay_out_edges();
     for (size_t i = 0; i < plan_->items.size(); ++i)
@@ -66,6 +70,15 @@ class Compiler {
     return item.kind == ItemKind::kEnter || item.kind == ItemKind::kExit
                ? item.target_frame
                : item.frame;
+  }
+
+  Status check_outside(const Node* node) {
+    if (output_frame(node) == 0) return {};
+    return error(
+        Code::kInvalidArgument,
+        "{} is within a loop, where it runs in each iteration: ask for "
+        "what leaves the loop",
+        node->describe());
   }
 
   // All that a node depends on is of one frame; that of loop-closing edges is
@@ -132,10 +145,13 @@ class Compiler {
       ++plan_->frames[static_cast<size_t>(item.target_frame)].enters;
     }
     StepPlan::Frame& frame = plan_->frames[static_cast<size_t>(item.frame)];
+    if (item.frame == 0 &&
+        (item.kind == ItemKind::kExit || item.kind == ItemKind::kNext))
+      return error(Code::kInvalidArgument,
+                   "{}: what it takes is not within a loop; values within a "
+                   "loop cannot be fed",
+                   node.describe());
     if (item.kind == ItemKind::kExit) {
-      if (item.frame == 0)
-        return error(Code::kInvalidArgument, "{}: it is not within a loop",
-                     node.describe());
       item.target_frame = frame.parent;
       frame.exits.push_back(number);
     }

@@ -44,6 +44,8 @@ class Graph:
         self._collections = {}
         # Python functions that operations of this graph call.
         self._host_functions = []
+        # By operation, gradients to take instead of its own.
+        self._gradient_overrides = {}
         # What variable scopes keep: variables by name, and names in use.
         self._variables = {}
         self._scope_names = {}
@@ -61,11 +63,11 @@ class Graph:
     @contextlib.contextmanager
     def as_default(self):
         """with graph.as_default(): operations are added to this graph."""
-        _stack().append(self)
+        _defaults.graphs.append(self)
         try:
             yield self
         finally:
-            _stack().remove(self)
+            remove_last(_defaults.graphs, self)
 
     def get_operations(self):
         """All operations, in the order in which they were made."""
@@ -164,6 +166,15 @@ class Graph:
             )
 
     @contextlib.contextmanager
+    def colocate_with(self, op, ignore_existing=False):
+        """Operations made within go to the device of this one."""
+        self._core.enter_colocate_scope(node_of(op), ignore_existing)
+        try:
+            yield
+        finally:
+            self._core.exit_scope()
+
+    @contextlib.contextmanager
     def container(self, name):
         """Variables made within are kept in this container of their worker, which
         sessions on the same worker share."""
@@ -183,6 +194,14 @@ class Graph:
             yield
         finally:
             self._core.exit_scope()
+
+    def gradient_override_map(self, op_type_map):
+        """with graph.gradient_override_map({"Sign": "Straight"}): the gradient of
+        the operations made within is the one that RegisterGradient("Straight")
+        registered."""
+        from .op_gradients import overridden
+
+        return overridden(self, op_type_map)
 
     def add_to_collection(self, name, value):
         from .tensor import Tensor
@@ -225,6 +244,10 @@ class Graph:
     def seed(self, seed):
         self._core.seed = seed or 0
 
+    def to_dot(self):
+        """The graph in Graphviz's language: for `dot -Tsvg`."""
+        return _core.to_dot(self._core)
+
     def __repr__(self):
         return f"<rondo.Graph of {len(self._core)} operations>"
 
@@ -240,6 +263,15 @@ class GraphDef:
 
     def ParseFromString(self, data):
         self._data = bytes(data)
+
+
+class NodeDef:
+    """What Operation.node_def has of a node."""
+
+    def __init__(self, name="", op="", device=""):
+        self.name = name
+        self.op = op
+        self.device = device
 
 
 class Operation:
@@ -280,10 +312,20 @@ class Operation:
     def device(self):
         return self._node.device
 
+    def colocation_groups(self):
+        """Where it goes by colocate_with, as TensorFlow writes it."""
+        names = self._node.colocated_with or [self._node.name]
+        return [f"loc:@{name}".encode() for name in names]
+
     @property
     def origin(self):
         """The line of the program that made it: "train.py:12"."""
         return self._node.origin
+
+    @property
+    def node_def(self):
+        """Name, operation and device, as TensorFlow's message of that name."""
+        return NodeDef(self.name, self.type, self.device)
 
     def get_attr(self, name):
         try:
@@ -331,8 +373,13 @@ _defaults = _Defaults()
 _global = [Graph()]
 
 
-def _stack():
-    return _defaults.graphs
+def remove_last(stack, item):
+    """Takes the innermost of an item off: the same one may be entered twice, and
+    what was entered by hand may be left in another order."""
+    for i in reversed(range(len(stack))):
+        if stack[i] is item:
+            del stack[i]
+            return
 
 
 def get_default_graph():
@@ -358,6 +405,11 @@ def name_scope(name, default_name=None, values=None):
 def device(name):
     """Operations made within ask for this device, such as "/cpu:0"."""
     return get_default_graph().device(name)
+
+
+def colocate_with(op, ignore_existing=False):
+    """Operations made within go to the device of this one."""
+    return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def container(name):

@@ -1,14 +1,13 @@
 """Session: runs parts of a graph with feeds and fetches."""
 
+import collections
 import contextlib
 import threading
-
-import numpy as np
 
 from .. import _core
 from ..errors import InvalidArgumentError
 from .build import to_array
-from .graph import Operation, get_default_graph
+from .graph import Operation, get_default_graph, remove_last
 from .tensor import IndexedSlices, Tensor
 
 # Of their outputs a run gives bytes.
@@ -176,6 +175,10 @@ class Session:
         result_of = self._collect(fetches, values, nodes, {})
         feeds = self._feeds(feed_dict) if feed_dict else []
         if options is not None:
+            if not isinstance(options, RunOptions):
+                raise InvalidArgumentError(
+                    f"run: options is {options!r}, expected rondo.RunOptions"
+                )
             if options.timeout_in_ms:
                 timeout = options.timeout_in_ms / 1000
         tracing = trace is not None or (
@@ -222,16 +225,19 @@ class Session:
             parts = {
                 k: self._collect(v, values, nodes, places) for k, v in what.items()
             }
-            return lambda arrays: type(what)((k, f(arrays)) for k, f in parts.items())
+            return lambda arrays: _dict_like(
+                what, ((k, f(arrays)) for k, f in parts.items())
+            )
         if isinstance(what, (list, tuple)):
             items = [self._collect(x, values, nodes, places) for x in what]
             if hasattr(what, "_fields"):
                 return lambda arrays: type(what)(*(f(arrays) for f in items))
             return lambda arrays: type(what)(f(arrays) for f in items)
         if what is None:
-            raise InvalidArgumentError("run: a fetch is None")
-        if isinstance(what, np.ndarray):  # rondo.zeros gives arrays
-            return lambda arrays: what
+            raise InvalidArgumentError(
+                "run: a fetch is None, as is the gradient of what the loss does not "
+                "depend on"
+            )
         if isinstance(what, IndexedSlices):
             parts = [what.values, what.indices, what.dense_shape]
             got = [
@@ -261,6 +267,10 @@ class Session:
         return result
 
     def _feeds(self, feed_dict):
+        if not isinstance(feed_dict, dict):
+            raise InvalidArgumentError(
+                f"feed_dict: expected a dict of tensors to arrays, got {feed_dict!r}"
+            )
         feeds = []
         for key, value in feed_dict.items():
             tensor = self.graph.as_graph_element(key)
@@ -298,7 +308,7 @@ class Session:
         try:
             yield self
         finally:
-            _defaults.sessions.remove(self)
+            remove_last(_defaults.sessions, self)
 
     def __enter__(self):
         scopes = contextlib.ExitStack()
@@ -325,6 +335,13 @@ class InteractiveSession(Session):
     def close(self):
         super().close()
         self._scopes.close()
+
+
+def _dict_like(what, items):
+    """A dict of these items, of the same kind where that can be made of items."""
+    if isinstance(what, collections.defaultdict):
+        return collections.defaultdict(what.default_factory, items)
+    return type(what)(items)
 
 
 class IndexedSlicesValue:

@@ -121,6 +121,14 @@ def variable_scope(
             yield scope
     finally:
         graph._variable_scope = outer
+        _forget_scopes_within(graph, name)
+
+
+def _forget_scopes_within(graph, name):
+    """Default names begin anew when the scope is entered again, so that with reuse
+    the same layers find the same variables."""
+    for inner in [n for n in graph._scope_names if n.startswith(f"{name}/")]:
+        del graph._scope_names[inner]
 
 
 def _unique_scope(graph, outer, name):

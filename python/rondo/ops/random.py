@@ -18,6 +18,11 @@ def _seeds(graph, seed):
 def _real(op, shape, dtype, seed, name, **attrs):
     graph = graph_of([shape])
     shape = shape_tensor(shape, graph)
+    if any(hasattr(v, "graph") for v in attrs.values()):
+        # Numbers that a run computes: a standard distribution, moved and scaled.
+        standard = {"mean": 0.0, "stddev": 1.0}
+        one_of = _real(op, shape, dtype, seed, name, **standard)
+        return one_of * attrs["stddev"] + attrs["mean"]
     attrs = {k: float(v) for k, v in attrs.items()}
     attrs["dtype"] = as_dtype(dtype)
     return one(op, [shape], {**attrs, **_seeds(graph, seed)}, name)

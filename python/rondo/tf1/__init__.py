@@ -183,7 +183,7 @@ from .. import (  # noqa: F401
     zeros_initializer,
     zeros_like,
 )
-from ..framework.graph import GraphDef  # noqa: F401
+from ..framework.graph import GraphDef, NodeDef  # noqa: F401
 from ..framework.shape import Dimension  # noqa: F401
 from ..framework.summary_proto import Summary  # noqa: F401
 from ..ops.rnn import reverse_sequence  # noqa: F401
@@ -257,5 +257,12 @@ image_summary = summary.image
 merge_all_summaries = summary.merge_all
 merge_summary = summary.merge
 initialize_all_tables = tables_initializer
+
+
+def disable_v2_behavior():
+    """There is no other."""
+
+
+disable_eager_execution = disable_v2_behavior
 
 __getattr__ = getattr_of("tf")

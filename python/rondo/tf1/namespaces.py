@@ -28,9 +28,10 @@ math = _module(
     **_named(
         rd,
         "abs add add_n ceil cos cumsum divide equal exp floor floordiv floormod "
-        "greater greater_equal is_nan less less_equal log log1p logical_and logical_not "
-        "logical_or maximum minimum mod multiply negative not_equal pow round rsqrt "
-        "sigmoid sign sin sqrt square squared_difference subtract tanh truediv",
+        "greater greater_equal is_nan less less_equal log log1p logical_and "
+        "logical_not logical_or maximum minimum mod multiply negative "
+        "not_equal pow round rsqrt sigmoid sign sin sqrt square "
+        "squared_difference subtract tanh truediv",
     ),
     **_named(
         math_ops,

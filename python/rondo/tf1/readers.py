@@ -3,6 +3,7 @@
 A reader's place in its file belongs to the program, not to a session.
 """
 
+import itertools
 import os
 import threading
 
@@ -21,59 +22,56 @@ class ReaderBase:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._path = None
         self._left = iter(())
-        self._number = 0
-        self._next = None
+        # Records that a run has drawn and not yet taken, by ticket.
+        self._drawn = {}
+        self._tickets = 0
 
     def _records(self, path):
         raise NotImplementedError
 
     def read(self, queue, name=None):
         """(key, value): a record, and where it is from, as text. Takes the name of
-        the next file from the queue where the last one is at its end."""
-        whole = rd.CriticalSection(name="reader")
-
-        def record():
-            # As long as there is no record, another file.
-            found = rd.while_loop(
-                lambda there: rd.logical_not(there),
-                lambda there: _scalar(
-                    rd.py_func(self._open, [queue.dequeue()], rd.bool)
-                ),
-                [_scalar(rd.py_func(self._has_next, [], rd.bool))],
-            )
-            found = found[0] if isinstance(found, list) else found
-            with rd.control_dependencies([found]):
-                return rd.py_func(self._take, [], [rd.uint8, rd.uint8])
-
-        key, value = whole.execute(record)
+        the next file from the queue where there are no records left."""
+        ticket = rd.while_loop(
+            lambda ticket: rd.less(ticket, np.int64(0)),
+            lambda ticket: _scalar(
+                rd.py_func(self._open_and_draw, [queue.dequeue()], rd.int64)
+            ),
+            [_scalar(rd.py_func(self._draw, [], rd.int64))],
+            parallel_iterations=1,
+        )[0]
+        key, value = rd.py_func(self._take, [ticket], [rd.uint8, rd.uint8])
         for tensor in (key, value):
             mark_text(tensor)
             tensor.set_shape([None])
         return key, value
 
-    def _has_next(self):
+    def _draw(self):
+        """A ticket for the next record; -1 when there is none left."""
         with self._lock:
-            return self._advance()
+            found = next(self._left, None)
+            if found is None:
+                return np.int64(-1)
+            self._tickets += 1
+            self._drawn[self._tickets] = found
+            return np.int64(self._tickets)
 
-    def _open(self, name):
+    def _open_and_draw(self, name):
+        path = os.fsdecode(np.asarray(name).tobytes())
+        records = self._numbered(path)
         with self._lock:
-            self._path = os.fsdecode(np.asarray(name).tobytes())
-            self._left = iter(self._records(self._path))
-            self._number = 0
-            return self._advance()
+            # Another run may have opened a file meanwhile.
+            self._left = itertools.chain(self._left, records)
+        return self._draw()
 
-    def _advance(self):
-        if self._next is None:
-            self._next = next(self._left, None)
-        return self._next is not None
+    def _numbered(self, path):
+        for i, record in enumerate(self._records(path)):
+            yield f"{path}:{i + 1}".encode(), record
 
-    def _take(self):
+    def _take(self, ticket):
         with self._lock:
-            record, self._next = self._next, None
-            self._number += 1
-            key = f"{self._path}:{self._number}".encode()
+            key, record = self._drawn.pop(int(ticket))
         return np.frombuffer(key, np.uint8), np.frombuffer(record, np.uint8)
 
 

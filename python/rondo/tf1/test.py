@@ -25,7 +25,13 @@ class TestCase(_unittest.TestCase):
         with rd.Session(graph=graph, config=config) as session:
             yield session
 
-    test_session = cached_session = session
+    cached_session = session
+
+    def test_session(self, *args, **kwargs):
+        """An old name of session; unittest takes it for a test."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")
+        return self.session(*args, **kwargs)
 
     def get_temp_dir(self):
         return get_temp_dir()

@@ -96,6 +96,7 @@ from .session_run_hook import (
 )
 from .step_timer import SecondOrStepTimer
 from .supervisor import Supervisor
+from .sync_replicas import SyncReplicasOptimizer
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -141,6 +142,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
+    "SyncReplicasOptimizer",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",

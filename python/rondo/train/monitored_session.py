@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 
 from ..errors import (
     InvalidArgumentError,
@@ -23,6 +24,7 @@ _log = logging.getLogger("rondo")
 
 # After one of these a new session may work where this one does not.
 _RECOVERABLE = (UnavailableError, PeerLostError)
+_RECOVERY_SECS = 600
 
 
 class SessionCreator:
@@ -111,6 +113,7 @@ class MonitoredSession:
         self._coord = None
         self._closed = False
         self._stopping = False
+        self._recovering = False  # no run has succeeded since the last failure
         for hook in self._hooks:
             hook.begin()
         self._open()
@@ -120,19 +123,33 @@ class MonitoredSession:
         return self._graph
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
-        """As Session.run, with what the hooks add."""
+        """As Session.run, with what the hooks add.
+
+        A session that is lost is made anew for as long as ten minutes.
+        """
+        until, pause = None, 0.1
         while True:
             if self._closed:
                 raise RuntimeError("run: this session is closed")
             try:
                 if self._session is None:
                     self._open()
-                return self._run(fetches, feed_dict, options, run_metadata)
+                result = self._run(fetches, feed_dict, options, run_metadata)
+                self._recovering = False
+                return result
             except _RECOVERABLE as e:
                 if not self._recovers:
                     raise
                 _log.warning("A new session is made, as the last one failed: %s", e)
                 self._drop()
+                now = time.monotonic()
+                until = until or now + _RECOVERY_SECS
+                if now + pause > until:
+                    raise
+                if self._recovering:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 5.0)
+                self._recovering = True
 
     def run_step_fn(self, step_fn):
         """step_fn(step_context): its session runs without hooks, run_with_hooks
@@ -154,7 +171,6 @@ class MonitoredSession:
 
     def __exit__(self, kind, value, traceback):
         if kind is not None and issubclass(kind, (OutOfRangeError, StopIteration)):
-            kind = None
             self._close(None)
             return True
         self._close(value)

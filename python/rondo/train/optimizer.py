@@ -62,7 +62,9 @@ class Optimizer:
             with graph.control_dependencies(updates):
                 updates += self._finish()
             if global_step is not None:
-                updates.append(global_step.assign_add(_one_of(global_step)).op)
+                # Whoever sees the new step sees what it changed.
+                with graph.control_dependencies(updates):
+                    updates.append(global_step.assign_add(_one_of(global_step)).op)
             return group(*updates, name="update")
 
     def minimize(

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
@@ -141,6 +142,7 @@ void register_state_ops(OpRegistry& ops) {
            .attrs = variable_attrs(),
            .infer = infer_variable,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   ops.add({.name = "IsInitialized",
            .doc = "Whether a variable has a value.",
@@ -148,6 +150,7 @@ void register_state_ops(OpRegistry& ops) {
            .attrs = variable_attrs(),
            .infer = infer_bool,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   add_change(ops, "Assign", "Sets a variable; gives the new value.");
   ops.add(

@@ -79,7 +79,7 @@ with tf.Session() as sess:
     before = sess.run(moving)
     for i in range(num_steps):
         batch_x, _ = mnist.train.next_batch(batch_size)
-        batch_x = np.reshape(batch_x, newshape=[-1, 28, 28, 1])
+        batch_x = np.reshape(batch_x, [-1, 28, 28, 1])
         z = np.random.uniform(-1.0, 1.0, size=[batch_size, noise_dim])
         feed = {real_image_input: batch_x, noise_input: z, is_training: True}
         _, dl = sess.run([train_disc, disc_loss], feed_dict=feed)

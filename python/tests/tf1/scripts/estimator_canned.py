@@ -66,6 +66,8 @@ wide.train(input_fn(label), steps=150)
 print("Wide accuracy:", wide.evaluate(input_fn(label, 1, False))["accuracy"])
 
 price = (2 * hours + 5).astype(np.float32)
-regressor = tf.estimator.LinearRegressor([hours_column])
+regressor = tf.estimator.LinearRegressor(
+    [hours_column], optimizer=tf.train.GradientDescentOptimizer(0.005)
+)
 regressor.train(input_fn(price), steps=300)
 print("Regression loss:", regressor.evaluate(input_fn(price, 1, False))["average_loss"])

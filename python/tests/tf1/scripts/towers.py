@@ -43,8 +43,8 @@ def average_gradients(tower_grads):
 
 def assign_to_device(device, ps_device="/cpu:0"):
     def _assign(op):
-        node_def = op if isinstance(op, tf.Operation) else op.node_def
-        if node_def.type in PS_OPS:
+        node_def = op if isinstance(op, tf.NodeDef) else op.node_def
+        if node_def.op in PS_OPS:
             return ps_device
         return device
 

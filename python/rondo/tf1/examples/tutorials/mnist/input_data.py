@@ -36,8 +36,8 @@ def _read(folder, name):
     else:
         raise InvalidArgumentError(
             f"read_data_sets: there is no {name}.gz in {folder or '.'}. Rondo "
-            "downloads nothing: put MNIST's four files there, or install Debian's package "
-            f"dataset-fashion-mnist and pass {FASHION_MNIST}"
+            "downloads nothing: put MNIST's four files there, or install Debian's "
+            f"package dataset-fashion-mnist and pass {FASHION_MNIST}"
         )
     if len(data) < 4 or data[:3] != b"\0\0\x08":
         raise InvalidArgumentError(f"{path} is no idx file of bytes")

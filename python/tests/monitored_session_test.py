@@ -1,0 +1,241 @@
+"""Sessions with hooks, and the Supervisor."""
+
+import logging
+import os
+
+import numpy as np
+import pytest
+
+import rondo as rd
+
+
+@pytest.fixture(autouse=True)
+def fresh(new_graph):
+    pass
+
+
+def counting():
+    """A graph whose training operation only counts."""
+    step = rd.train.get_or_create_global_step()
+    return step, step.assign_add(1)
+
+
+class Recorder(rd.train.SessionRunHook):
+    def __init__(self, fetch=None):
+        self.calls = []
+        self.results = []
+        self._fetch = fetch
+
+    def begin(self):
+        self.calls.append("begin")
+
+    def after_create_session(self, session, coord):
+        self.calls.append("create")
+
+    def before_run(self, run_context):
+        self.calls.append("before")
+        return self._fetch and rd.train.SessionRunArgs(self._fetch)
+
+    def after_run(self, run_context, run_values):
+        self.calls.append("after")
+        self.results.append(run_values.results)
+
+    def end(self, session):
+        self.calls.append("end")
+
+
+def test_hooks_are_called_in_order():
+    _, count = counting()
+    value = rd.constant(3)
+    hook = Recorder({"value": value})
+    with rd.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(count) == 1
+        assert not session.should_stop()
+    assert hook.calls == ["begin", "create", "before", "after", "end"]
+    assert hook.results == [{"value": 3}]
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(count)
+
+
+def test_an_error_ends_the_session_without_end():
+    counting()
+    hook = Recorder()
+    with pytest.raises(KeyError, match="mine"):
+        with rd.train.MonitoredSession(hooks=[hook]):
+            raise KeyError("mine")
+    assert "end" not in hook.calls
+
+
+def test_the_end_of_the_data_is_no_error():
+    x = rd.data.Dataset.range(3).make_one_shot_iterator().get_next()
+    seen = []
+    with rd.train.MonitoredSession() as session:
+        while not session.should_stop():
+            seen.append(int(session.run(x)))
+    assert seen == [0, 1, 2]
+
+
+def test_a_lost_peer_makes_a_new_session():
+    """The run is made again, in a session of its own, whose variables are new."""
+    failures = [rd.PeerLostError("ps 0 was lost")]
+
+    def work():
+        if failures:
+            raise failures.pop()
+        return np.float32(7)
+
+    result = rd.py_func(work, [], rd.float32)
+    hook = Recorder()
+    with rd.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(result) == 7
+    assert hook.calls.count("create") == 2
+    assert hook.calls[-1] == "end"
+
+
+def test_a_singular_session_does_not_recover():
+    def work():
+        raise rd.UnavailableError("no server")
+
+    result = rd.py_func(work, [], rd.float32)
+    with pytest.raises(rd.UnavailableError, match="no server"):
+        with rd.train.SingularMonitoredSession() as session:
+            session.run(result)
+
+
+def test_stop_at_step():
+    _, count = counting()
+    runs = 0
+    hooks = [rd.train.StopAtStepHook(num_steps=4)]
+    with rd.train.MonitoredSession(hooks=hooks) as session:
+        while not session.should_stop():
+            session.run(count)
+            runs += 1
+    assert runs == 4
+    with pytest.raises(rd.InvalidArgumentError, match="either num_steps or last_step"):
+        rd.train.StopAtStepHook(1, 2)
+
+
+def test_what_two_feed_is_an_error():
+    x = rd.placeholder(rd.float32, [])
+    hook = rd.train.FeedFnHook(lambda: {x: 1.0})
+    with rd.train.MonitoredSession(hooks=[hook]) as session:
+        assert session.run(x) == 1.0
+        with pytest.raises(rd.InvalidArgumentError, match="both the caller and a hook"):
+            session.run(x, {x: 2.0})
+
+
+def test_nan_loss():
+    loss = rd.log(rd.constant(-1.0))
+    hook = rd.train.NanTensorHook(loss)
+    with pytest.raises(rd.train.NanLossDuringTrainingError, match="NaN loss"):
+        with rd.train.MonitoredSession(hooks=[hook]) as session:
+            session.run(loss)
+
+
+def test_checkpoints_and_going_on(tmp_path):
+    class Listener(rd.train.CheckpointSaverListener):
+        def __init__(self):
+            self.saved = []
+
+        def after_save(self, session, global_step_value):
+            self.saved.append(global_step_value)
+
+    def train(until, **options):
+        rd.reset_default_graph()
+        step, count = counting()
+        listener = Listener()
+        hooks = [
+            rd.train.StopAtStepHook(last_step=until),
+            rd.train.CheckpointSaverHook(
+                tmp_path, save_steps=3, saver=rd.train.Saver(), listeners=[listener]
+            ),
+        ]
+        with rd.train.MonitoredTrainingSession(
+            checkpoint_dir=tmp_path, hooks=hooks, save_checkpoint_secs=None
+        ) as session:
+            first = int(session.run(step))
+            while not session.should_stop():
+                session.run(count)
+        return first, listener.saved
+
+    assert train(7) == (0, [0, 3, 6, 7])
+    assert train(8) == (7, [7, 8])
+    assert rd.train.latest_checkpoint(tmp_path).endswith("model.ckpt-8")
+
+
+def test_logging_and_step_counter(caplog, tmp_path):
+    logger = logging.getLogger("rondo")
+    caplog.set_level(logging.INFO, "rondo")
+    logger.addHandler(caplog.handler)
+    try:
+        step, count = counting()
+        hooks = [
+            rd.train.StopAtStepHook(6),
+            rd.train.LoggingTensorHook({"steps": step}, every_n_iter=2, at_end=True),
+            rd.train.StepCounterHook(every_n_steps=2, output_dir=str(tmp_path)),
+        ]
+        with rd.train.MonitoredSession(hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(count)
+    finally:
+        logger.removeHandler(caplog.handler)
+    text = caplog.text
+    assert "steps = 0" in text and "steps = 4" in text and "steps = 6" in text
+    assert "global_step/sec" in text
+    assert os.listdir(tmp_path)
+
+
+def test_a_finalized_graph_takes_nothing_more():
+    counting()
+    with rd.train.MonitoredSession() as session:
+        with pytest.raises(RuntimeError, match="finalized"):
+            rd.constant(1)
+        assert session.graph.finalized
+
+
+def test_without_values_it_does_not_begin():
+    rd.Variable(1.0, name="left_out")
+    scaffold = rd.train.Scaffold(init_op=rd.no_op())
+    with pytest.raises(rd.InvalidArgumentError, match="left_out"):
+        rd.train.MonitoredSession(rd.train.ChiefSessionCreator(scaffold))
+
+
+def test_a_worker_waits_for_the_chief_until_its_deadline():
+    rd.Variable(1.0, name="of_the_chief")
+    creator = rd.train.WorkerSessionCreator(max_wait_secs=0.1)
+    with pytest.raises(rd.TimeoutError, match="has not initialised of_the_chief"):
+        rd.train.MonitoredSession(creator)
+
+
+def test_queue_runners_run(new_graph):
+    x = rd.train.range_input_producer(3, num_epochs=2, shuffle=False).dequeue()
+    seen = []
+    with rd.train.MonitoredSession() as session:
+        while not session.should_stop():
+            seen.append(int(session.run(x)))
+    assert seen == [0, 1, 2, 0, 1, 2]
+
+
+def test_supervisor_hands_on_what_the_body_raises(tmp_path):
+    v = rd.Variable(2.0)
+    supervisor = rd.train.Supervisor(logdir=tmp_path, save_model_secs=0)
+    with pytest.raises(KeyError):
+        with supervisor.managed_session() as session:
+            assert session.run(v) == 2.0
+            raise KeyError
+    assert supervisor.should_stop()
+
+
+def test_supervisor_saves_and_begins_again(tmp_path):
+    def train():
+        rd.reset_default_graph()
+        step, count = counting()
+        supervisor = rd.train.Supervisor(logdir=tmp_path, save_model_secs=0)
+        with supervisor.managed_session() as session:
+            first = int(session.run(step))
+            for _ in range(3):
+                session.run(count)
+            supervisor.saver.save(session, supervisor.save_path, global_step=step)
+        return first
+
+    assert [train(), train()] == [0, 3]
