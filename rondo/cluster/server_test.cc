@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 #include "rondo/cluster/control.h"
+#include "rondo/cluster/peers.h"
 #include "rondo/cluster/remote_session.h"
 #include "rondo/graph/graph.h"
 #include "rondo/graph/ops/basic.h"
@@ -239,6 +241,30 @@ TEST(Server, AnotherTokenIsTurnedAway) {
                                      {.token = "guess", .caller = "a test"}, {},
                                      Deadline(seconds(30)));
   EXPECT_EQ(session.status().code(), Code::kPermission);
+}
+
+// Somebody who has the token and makes no sense.
+TEST(Server, CallsThatMakeNoSense) {
+  Cluster cluster(1);
+  Program p;
+  const Far far(p.graph, cluster[1]);
+  ASSERT_TRUE(far.session->run(initializer(p.graph)).ok());
+  const Deadline deadline(seconds(60));
+  const Peer peer =
+      reach(address(cluster[1]), "", {.caller = "a test"}, deadline).value();
+  std::mt19937 random(3);
+  for (int i = 0; i < 400; ++i) {
+    LinkCall call;
+    call.method = random() % 24;
+    for (size_t n = random() % 60; n > 0; --n)
+      call.body.push_back(static_cast<char>(random() % (i % 2 ? 256 : 3)));
+    if (random() % 2) call.tensors.push_back(Tensor::zeros({8}, DType::kU8));
+    // A tensor that nobody sends is waited for, as it should be.
+    peer.link->call(call, [](const Result<LinkAnswer>&) {});
+  }
+  ASSERT_TRUE(far.session->run(p.more).ok());
+  EXPECT_EQ(number(far.session->run(p.w).value()), 4);
+  EXPECT_TRUE(peer.link->failure().ok());
 }
 
 TEST(Server, WaitsForATaskAndSaysForWhom) {
