@@ -296,6 +296,22 @@ TEST(Server, WaitsForATaskAndSaysForWhom) {
   EXPECT_TRUE(session->run(initializer(p.graph)).ok());
 }
 
+TEST(Server, StopsWhileItWaitsForATask) {
+  ClusterSpec::Jobs jobs;
+  jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
+  jobs["worker"][0] = fmt::format("127.0.0.1:{}", free_port());
+  const ClusterSpec spec = ClusterSpec::from(jobs).value();
+  auto worker = Server::start(spec, {"worker", 0}, {}).value();
+  auto control = ControlClient::make(jobs["worker"][0], {}).value();
+  ASSERT_TRUE(control->hello(Deadline(seconds(30))).ok());
+  std::thread waits([&] {
+    // Longer than a test may take. Whether it comes before the end or after.
+    EXPECT_FALSE(control->create_session({}, Deadline(seconds(500))).ok());
+  });
+  worker->stop();
+  waits.join();
+}
+
 TEST(Server, AClientThatVanishesIsForgotten) {
   Cluster cluster(1, {.lease = seconds(0.05)});
   auto control = ControlClient::make(address(cluster[1]), {}).value();
