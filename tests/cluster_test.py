@@ -298,6 +298,53 @@ def test_a_token_that_differs(cluster, monkeypatch):
         assert names == ["/job:worker/task:0/cpu:0", "/job:ps/task:0/cpu:0"]
 
 
+@pytest.fixture
+def certificates(tmp_path):
+    """RONDO_TLS_* for an authority of the test's own, and for another."""
+
+    def openssl(*arguments):
+        subprocess.run(
+            ["openssl", *map(str, arguments)], check=True, capture_output=True
+        )
+
+    made = []
+    for name in ("ours", "theirs"):
+        ca, key, cert = (tmp_path / f"{name}.{kind}" for kind in ("ca", "key", "crt"))
+        ca_key, request = tmp_path / f"{name}.ca.key", tmp_path / f"{name}.csr"
+        extension = tmp_path / "san"
+        extension.write_text("subjectAltName=IP:127.0.0.1\n")
+        new = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
+        openssl(*new, "-x509", "-days", 2, "-keyout", ca_key, "-out", ca)
+        openssl(*new, "-keyout", key, "-out", request)
+        openssl(
+            *["x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key],
+            *["-CAcreateserial", "-days", 2, "-extfile", extension, "-out", cert],
+        )
+        made.append({"CA": ca, "CERT": cert, "KEY": key})
+    return [
+        {f"RONDO_TLS_{kind}": str(path) for kind, path in files.items()}
+        for files in made
+    ]
+
+
+def test_tls(cluster, certificates, monkeypatch):
+    ours, theirs = certificates
+    c = cluster(**ours)
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph)
+    for name, path in ours.items():
+        monkeypatch.setenv(name, path)
+    with rd.Session(c["worker", 0].target, graph=graph) as s:
+        s.run(init)
+        np.testing.assert_array_equal(s.run(w), [1, 2, 3])
+    monkeypatch.setenv("RONDO_CONNECT_TIMEOUT", "1")
+    for other in (theirs, dict.fromkeys(ours, "")):
+        for name, path in other.items():
+            monkeypatch.setenv(name, path)
+        with pytest.raises(rd.errors.Error):
+            rd.Session(c["worker", 0].target, graph=graph)
+
+
 def test_strangers_do_no_harm(cluster):
     c = cluster()
     graph = rd.Graph()

@@ -12,6 +12,16 @@
 namespace rondo::python {
 namespace {
 
+struct PyServer {
+  explicit PyServer(std::unique_ptr<Server> s) : server(std::move(s)) {}
+  PyServer(PyServer&&) = default;
+  ~PyServer() {
+    nb::gil_scoped_release release;  // a worker may be in a Python function
+    server.reset();
+  }
+  std::unique_ptr<Server> server;
+};
+
 ClusterOptions common_options() {
   return ClusterOptions::from(Env::process()).value();
 }
@@ -19,16 +29,20 @@ ClusterOptions common_options() {
 }  // namespace
 
 void bind_cluster(nb::module_& m) {
-  nb::class_<Server>(m, "Server", "One task of a cluster.")
-      .def_prop_ro("target", &Server::target)
+  nb::class_<PyServer>(m, "Server", "One task of a cluster.")
+      .def_prop_ro("target",
+                   [](PyServer& self) { return self.server->target(); })
       .def(
-          "join", [](Server& self) { waiting([&] { return self.join(), 0; }); },
+          "join",
+          [](PyServer& self) {
+            waiting([&] { return self.server->join(), 0; });
+          },
           "Waits until the server is stopped.")
       .def(
           "stop",
-          [](Server& self) {
+          [](PyServer& self) {
             nb::gil_scoped_release release;
-            self.stop();
+            self.server->stop();
           },
           "Ends all sessions and steps.");
   m.def(
@@ -45,7 +59,7 @@ void bind_cluster(nb::module_& m) {
           return Server::start(cluster, {job, task}, options);
         });
         check(server.status());
-        return std::move(*server);
+        return PyServer(std::move(*server));
       },
       nb::arg("jobs"), nb::arg("job"), nb::arg("task"), nb::kw_only(),
       nb::arg("cpus") = 1, nb::arg("inter_op_threads") = 0,

@@ -16,7 +16,22 @@ struct ServerArguments {
   int task = 0;
   ServerOptions options;
   double lease = 30;
+  std::string config;
 };
+
+// CLI11 reads files for the whole command only, not for a part of it.
+void read_config(CLI::App& command, const std::string& path) {
+  for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_file(path)) {
+    CLI::Option* option =
+        command.get_option_no_throw(fmt::format("--{}", item.name));
+    if (option == nullptr)
+      throw CLI::ValidationError(
+          path, fmt::format("there is no option \"{}\"", item.name));
+    if (option->count() > 0) continue;
+    option->add_result(item.inputs);
+    option->run_callback();
+  }
+}
 
 int fail(const Status& status) {
   std::fprintf(stderr, "rondo: %s\n", status.message().c_str());
@@ -55,11 +70,10 @@ void add_server_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand(
       "server", "Serve as one task of a cluster, until interrupted");
   auto arguments = std::make_shared<ServerArguments>();
-  command
-      ->add_option("--cluster", arguments->cluster,
-                   "Jobs and addresses: \"ps=h0:2222;worker=h1:2222,h2:2222\"")
-      ->required();
-  command->add_option("--job", arguments->job, "The task's job")->required();
+  command->add_option("--cluster", arguments->cluster,
+                      "Jobs and addresses: "
+                      "\"ps=h0:2222;worker=h1:2222,h2:2222\"");
+  command->add_option("--job", arguments->job, "The task's job");
   command->add_option("--task", arguments->task, "The task's number in the job")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--cpus", arguments->options.cpus, "CPU devices")
@@ -74,8 +88,16 @@ void add_server_command(CLI::App& app, CommandLine& line) {
       ->add_option("--lease", arguments->lease,
                    "Seconds that the session of a vanished client is kept")
       ->check(CLI::PositiveNumber);
-  command->set_config("--config", "", "A file with these options");
-  command->callback([&line, arguments] {
+  command
+      ->add_option("--config", arguments->config,
+                   "A file with options that are not given here, such as "
+                   "job = \"ps\"")
+      ->check(CLI::ExistingFile);
+  command->callback([&line, command, arguments] {
+    if (!arguments->config.empty()) read_config(*command, arguments->config);
+    for (const char* needed : {"--cluster", "--job"})
+      if (command->get_option(needed)->count() == 0)
+        throw CLI::RequiredError(needed);
     line.action = [arguments] { return serve(*arguments); };
   });
 }

@@ -25,14 +25,13 @@ class MasterSession final : public Session::Impl {
       : Impl(of, devices_of(workers)),
         at_end_(std::move(at_end)),
         placement_({.devices = devices, .soft = options.allow_soft_placement}),
-        master_(of,
-                {.workers = std::move(workers),
-                 .place =
-                     [this](const Graph& whole, Subgraph& step) {
-                       return placement_.place(whole, step);
-                     },
-                 .partition = {.bf16 = options.bf16_transfers},
-                 .log_placement = options.log_device_placement}) {}
+        master_(of, {.workers = std::move(workers),
+                     .place =
+                         [this](const Graph& whole, Subgraph& step) {
+                           return placement_.place(whole, step);
+                         },
+                     .partition = {.bf16 = options.bf16_transfers},
+                     .log_placement = options.log_device_placement}) {}
 
   ~MasterSession() override { at_end_(this); }
 

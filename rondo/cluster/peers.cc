@@ -82,6 +82,8 @@ Result<Peer> reach(const std::string& address, const std::string& expected,
     if (peer.ok()) return peer;
     const Status why = peer.status();
     if (!may_come_yet(why)) return why.with_context(who);
+    if (options.given_up && *options.given_up)
+      return error(Code::kCancelled, "{} is not waited for any more", who);
     const Duration waited = Clock::now() - begin;
     if (deadline.passed())
       return error(Code::kTimeout,

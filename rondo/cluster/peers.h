@@ -1,6 +1,7 @@
 // Peers: the links from this process to the tasks of a cluster.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,8 @@ struct PeerOptions {
   std::string caller;  // how tasks name this process
   // A task that says nothing for so long while something waits for it is lost.
   Duration patience = std::chrono::seconds(20);
+  // Once it is true, nobody is waited for any more.
+  std::shared_ptr<std::atomic<bool>> given_up = nullptr;
 };
 
 // Reaches the task at `address`; waits for one that is not up yet, and says so
@@ -37,18 +40,23 @@ Result<Peer> reach(const std::string& address, const std::string& expected,
 class Peers {
  public:
   Peers(ClusterSpec cluster, PeerOptions options)
-      : cluster_(std::move(cluster)), options_(std::move(options)) {}
+      : cluster_(std::move(cluster)), options_(std::move(options)) {
+    options_.given_up = std::make_shared<std::atomic<bool>>(false);
+  }
 
   // Waits for the task until the deadline.
   Result<Peer> connect(const TaskName& task, Deadline deadline);
   // Of a task that was reached; never waits.
   Result<std::shared_ptr<Link>> link(const TaskName& task) const;
   const ClusterSpec& cluster() const { return cluster_; }
+  // Ends the waits, now and later.
+  void give_up() { *options_.given_up = true; }
+  // Lets go of all links.
   void close();
 
  private:
   const ClusterSpec cluster_;
-  const PeerOptions options_;
+  PeerOptions options_;  // fixed once it is made
   mutable Mutex mutex_;
   std::map<TaskName, Peer> peers_ RONDO_GUARDED_BY(mutex_);
 };

@@ -20,7 +20,7 @@ class RemoteWorker final : public Worker {
         devices_(std::move(devices)),
         link_(std::move(link)) {}
 
-  std::vector<std::string> devices() const { return devices_; }
+  std::vector<std::string> devices() const override { return devices_; }
   Result<int64_t> add(std::vector<Part> parts) override;
   void remove(int64_t graph) override;
   void run(StepCall call, Done done) override;

@@ -166,6 +166,8 @@ void Server::Impl::stop() {
   }
   const Status why =
       error(Code::kCancelled, "the server of {} was stopped", task.to_string());
+  // Calls that wait for a task would hold up the rest.
+  if (peers) peers->give_up();
   if (control) control->stop();
   {
     const MutexLock lock(mutex);

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 #include "rondo/cluster/control.h"
+#include "rondo/cluster/peers.h"
 #include "rondo/cluster/remote_session.h"
 #include "rondo/graph/graph.h"
 #include "rondo/graph/ops/basic.h"
@@ -241,6 +243,30 @@ TEST(Server, AnotherTokenIsTurnedAway) {
   EXPECT_EQ(session.status().code(), Code::kPermission);
 }
 
+// Somebody who has the token and makes no sense.
+TEST(Server, CallsThatMakeNoSense) {
+  Cluster cluster(1);
+  Program p;
+  const Far far(p.graph, cluster[1]);
+  ASSERT_TRUE(far.session->run(initializer(p.graph)).ok());
+  const Deadline deadline(seconds(60));
+  const Peer peer =
+      reach(address(cluster[1]), "", {.caller = "a test"}, deadline).value();
+  std::mt19937 random(3);
+  for (int i = 0; i < 400; ++i) {
+    LinkCall call;
+    call.method = random() % 24;
+    for (size_t n = random() % 60; n > 0; --n)
+      call.body.push_back(static_cast<char>(random() % (i % 2 ? 256 : 3)));
+    if (random() % 2) call.tensors.push_back(Tensor::zeros({8}, DType::kU8));
+    // A tensor that nobody sends is waited for, as it should be.
+    peer.link->call(call, [](const Result<LinkAnswer>&) {});
+  }
+  ASSERT_TRUE(far.session->run(p.more).ok());
+  EXPECT_EQ(number(far.session->run(p.w).value()), 4);
+  EXPECT_TRUE(peer.link->failure().ok());
+}
+
 TEST(Server, WaitsForATaskAndSaysForWhom) {
   ClusterSpec::Jobs jobs;
   jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
@@ -268,6 +294,22 @@ TEST(Server, WaitsForATaskAndSaysForWhom) {
   EXPECT_EQ(session->run(p.w).status().code(), Code::kPeerLost);
   session = open_session(p.graph, worker->target()).value();
   EXPECT_TRUE(session->run(initializer(p.graph)).ok());
+}
+
+TEST(Server, StopsWhileItWaitsForATask) {
+  ClusterSpec::Jobs jobs;
+  jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
+  jobs["worker"][0] = fmt::format("127.0.0.1:{}", free_port());
+  const ClusterSpec spec = ClusterSpec::from(jobs).value();
+  auto worker = Server::start(spec, {"worker", 0}, {}).value();
+  auto control = ControlClient::make(jobs["worker"][0], {}).value();
+  ASSERT_TRUE(control->hello(Deadline(seconds(30))).ok());
+  std::thread waits([&] {
+    // Longer than a test may take. Whether it comes before the end or after.
+    EXPECT_FALSE(control->create_session({}, Deadline(seconds(500))).ok());
+  });
+  worker->stop();
+  waits.join();
 }
 
 TEST(Server, AClientThatVanishesIsForgotten) {

@@ -1,8 +1,18 @@
 """Server: one task of a cluster, in this process."""
 
+from typing import NamedTuple
+
 from .. import _core
 from ..errors import InvalidArgumentError
 from .session import ConfigProto
+
+
+class ServerDef(NamedTuple):
+    """A task of a cluster."""
+
+    cluster: object
+    job_name: str
+    task_index: int
 
 
 class Server:
@@ -25,6 +35,11 @@ class Server:
     ):
         from ..train import ClusterSpec
 
+        if isinstance(server_or_cluster_def, ServerDef):
+            given = server_or_cluster_def
+            server_or_cluster_def = given.cluster
+            job_name = given.job_name if job_name is None else job_name
+            task_index = given.task_index if task_index is None else task_index
         if protocol not in (None, "grpc"):
             raise InvalidArgumentError(
                 f'protocol: "{protocol}" is not known; there is "grpc"'
@@ -86,7 +101,8 @@ class Server:
 
     @property
     def server_def(self):
-        return self._spec
+        """Which task this is: `cluster`, `job_name`, `task_index`."""
+        return ServerDef(self._spec, self._job, self._task)
 
     def _started(self):
         if self._server is None:
