@@ -170,7 +170,11 @@ def colocate_with(op, ignore_existing=False):
 
 
 def container(container_name):
-    """Has no meaning in one process."""
+    """Variables made within are kept in this container of their worker; without
+    workers it has no meaning."""
+    graph = get_default_graph()
+    if hasattr(graph, "container"):
+        return graph.container(container_name)
     return contextlib.nullcontext(container_name)
 
 

@@ -5,6 +5,9 @@ import glob
 
 import pytest
 
+# The longest takes a few seconds on a machine that has nothing else to do.
+pytestmark = pytest.mark.timeout(300)
+
 
 def falls(ran, factor=1.0):
     """Whether the loss fell."""
