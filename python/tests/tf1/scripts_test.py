@@ -70,7 +70,7 @@ def test_bidirectional_rnn(run_script, mnist):
 
 def test_autoencoder(run_script, mnist):
     ran = run_script("autoencoder", mnist, 200)
-    falls(ran, 0.7)
+    falls(ran, 0.9)
     assert ran.text("Reconstructed") == "(4, 784)"
 
 
