@@ -11,7 +11,7 @@ include(CMakePackageConfigHelpers)
 add_library(rondo SHARED)
 add_library(rondo::rondo ALIAS rondo)
 foreach(folder base tensor graph kernels runtime train models transport
-    rendezvous collectives capi)
+    rendezvous cluster collectives capi)
   if(TARGET rondo_${folder})
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:rondo_${folder}>)
   endif()
@@ -24,6 +24,7 @@ target_link_libraries(rondo
   PUBLIC fmt::fmt
   PRIVATE $<BUILD_INTERFACE:rondo_flags> DNNL::dnnl OpenMP::OpenMP_CXX OpenSSL::Crypto
           PkgConfig::hwy Threads::Threads ZLIB::ZLIB protobuf::libprotobuf-lite
+          gRPC::grpc++
           ${CMAKE_DL_LIBS})
 if(NOT RONDO_SANITIZE)
   target_link_options(rondo PRIVATE -Wl,--no-undefined)
@@ -42,8 +43,14 @@ set(headers
   rondo/base/interrupt.h
   rondo/base/status.h
   rondo/capi/rondo_c.h
+  rondo/cluster/cluster_spec.h
+  rondo/cluster/server.h
+  rondo/cluster/session_options.h
+  rondo/cluster/task_status.h
+  rondo/cluster/tls.h
   rondo/collectives/communicator.h
   rondo/graph/attr.h
+  rondo/graph/device_name.h
   rondo/graph/dot.h
   rondo/graph/flow_context.h
   rondo/graph/gradients.h
@@ -83,6 +90,9 @@ set(headers
   rondo/graph/ops/window.h
   rondo/graph/optimizers.h
   rondo/graph/partial_shape.h
+  rondo/graph/placement/cost_model.h
+  rondo/graph/placement/device_info.h
+  rondo/graph/placement/placement.h
   rondo/kernels/cancellation.h
   rondo/kernels/data_source.h
   rondo/kernels/kernel.h
@@ -99,6 +109,7 @@ set(headers
   rondo/models/vgg.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
+  rondo/runtime/run_options.h
   rondo/runtime/session.h
   rondo/runtime/timeline.h
   rondo/train/checkpoint_state.h

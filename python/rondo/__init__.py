@@ -28,6 +28,7 @@ from . import (
     models,
     nn,
     summary,
+    sysconfig,
     train,
 )
 from ._core import (
@@ -75,6 +76,8 @@ from .framework.graph import (
     GraphKeys,
     Operation,
     add_to_collection,
+    colocate_with,
+    container,
     control_dependencies,
     device,
     get_collection,
@@ -83,6 +86,7 @@ from .framework.graph import (
     reset_default_graph,
     set_random_seed,
 )
+from .framework.op_gradients import RegisterGradient
 from .framework.op_library import load_op_library
 from .framework.session import (
     ConfigProto,
@@ -166,9 +170,9 @@ from .ops.array import (
     unique_with_counts,
     unstack,
     where,
+    zeros,
     zeros_like,
 )
-from .ops.array import zeros as _graph_zeros
 from .ops.check import (
     Assert,
     assert_equal,
@@ -324,6 +328,7 @@ __all__ = [
     "Print",
     "QueueBase",
     "RandomShuffleQueue",
+    "RegisterGradient",
     "ResourceError",
     "RunMetadata",
     "RunOptions",
@@ -375,10 +380,12 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "colocate_with",
     "concat",
     "cond",
     "constant",
     "constant_initializer",
+    "container",
     "control_dependencies",
     "convert_to_tensor",
     "cos",
@@ -516,6 +523,7 @@ __all__ = [
     "sub",
     "subtract",
     "summary",
+    "sysconfig",
     "take_along_axis",
     "tanh",
     "tile",
@@ -549,24 +557,6 @@ def full(shape, value, dtype="float32"):
     array = empty(shape, dtype)
     array.fill(value)
     return array
-
-
-def zeros(shape, dtype="float32", name=None):
-    """As empty, with every element 0: an array, which wherever a tensor is
-    expected is a constant of the graph.
-
-    A tensor of the graph with a name, a type of Rondo's (rondo.float32), or a
-    shape with tensors in it.
-    """
-    if name is not None or isinstance(dtype, DType) or _of_graph(shape):
-        return _graph_zeros(shape, dtype, name)
-    return full(shape, 0, dtype)
-
-
-def _of_graph(shape):
-    if isinstance(shape, (list, tuple)):
-        return any(hasattr(d, "graph") for d in shape)
-    return hasattr(shape, "graph") or isinstance(shape, TensorShape)
 
 
 # A rank that ends without closing is not a rank that was lost.

@@ -302,7 +302,7 @@ def dropout(inputs, rate=0.5, noise_shape=None, seed=None, training=False, name=
         return _nn.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
 
     if hasattr(training, "graph"):
-        return _control.cond(training, drop, lambda: _array.identity(inputs), name)
+        return _control.cond(training, drop, lambda: _array.identity(inputs), name=name)
     return drop() if training else _array.identity(inputs, name)
 
 

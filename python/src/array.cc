@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bindings.h"
+#include "program_call.h"
 #include "rondo/tensor/heap.h"
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
@@ -211,10 +212,8 @@ Tensor to_tensor(nb::handle object, const char* what, bool copy) {
     if (tensor.bytes() > 0) std::memcpy(tensor.data(), data, tensor.bytes());
     return tensor;
   }
-  std::shared_ptr<void> buffer(data, [kept = owner.release().ptr()](void*) {
-    if (!nb::is_alive()) return;
-    nb::gil_scoped_acquire gil;
-    Py_DECREF(kept);
+  std::shared_ptr<void> buffer(data, [kept = share(std::move(owner))](void*) {
+    // Any thread may be the last to use it.
   });
   return Tensor::adopt(std::move(buffer), dtype, std::move(shape));
 }

@@ -16,6 +16,7 @@ void check(const Status& status);
 nb::object as_exception(const Status& status);
 
 void bind_arrays(nb::module_& m);
+void bind_cluster(nb::module_& m);
 void bind_control(nb::module_& m);
 void bind_datasets(nb::module_& m);
 void bind_dtypes(nb::module_& m);

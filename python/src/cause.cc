@@ -2,31 +2,44 @@
 
 #include <nanobind/stl/string.h>
 
-namespace rondo::python {
+#include <string>
 
-PyCause::~PyCause() {
-  if (!nb::is_alive()) {
-    (void)exception_.release();
-    return;
+namespace rondo::python {
+namespace {
+
+std::string text_of(nb::handle exception) {
+  try {
+    return nb::str(exception).c_str();
+  } catch (nb::python_error&) {
+    return "(an exception whose __str__ raises another)";
   }
-  const nb::gil_scoped_acquire gil;
-  exception_.reset();
 }
 
-Status status_of(const nb::python_error& error) {
-  const nb::object raised = nb::borrow(error.value());
+Code code_of(nb::handle exception) {
+  int code = 0;
   nb::object base = nb::module_::import_("rondo.errors").attr("Error");
-  int code = static_cast<int>(Code::kInvalidArgument);
-  if (nb::isinstance(raised, base))
-    (void)nb::try_cast(nb::getattr(raised, "code"), code);
-  // As an exception of Python's has it where the program did not fill it in.
-  if (code <= 0 || code > static_cast<int>(Code::kOutOfRange))
-    code = static_cast<int>(Code::kInvalidArgument);
-  return Status(static_cast<Code>(code),
-                fmt::format("its function raised {}: {}",
-                            Py_TYPE(raised.ptr())->tp_name,
-                            nb::str(raised).c_str()))
-      .with_cause(std::make_shared<PyCause>(raised));
+  if (nb::isinstance(exception, base))
+    (void)nb::try_cast(nb::getattr(exception, "code"), code);
+  // A class of the program's may have a number of its own.
+  if (code <= static_cast<int>(Code::kOk) ||
+      code > static_cast<int>(Code::kOutOfRange))
+    return Code::kInvalidArgument;
+  return static_cast<Code>(code);
+}
+
+}  // namespace
+
+Status status_of(const nb::python_error& error, std::string_view what) {
+  const nb::object raised = nb::borrow(error.value());
+  const bool interrupt = error.matches(PyExc_KeyboardInterrupt);
+  const Status status =
+      Status(interrupt ? Code::kCancelled : code_of(raised),
+             fmt::format("{} raised {}: {}", what,
+                         Py_TYPE(raised.ptr())->tp_name, text_of(raised)))
+          .with_cause(std::make_shared<PyCause>(raised));
+  // Last: whatever runs Python code behind it would raise it here.
+  if (interrupt) PyErr_SetInterrupt();
+  return status;
 }
 
 nb::object exception_of(const Status& status) {

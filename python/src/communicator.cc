@@ -8,6 +8,7 @@
 
 #include "bindings.h"
 #include "interrupt.h"
+#include "program_call.h"
 #include "store.h"
 #include "user_operator.h"
 
@@ -72,11 +73,11 @@ Communicator made(Make make) {
   PyInterrupt::before();
   Result<Communicator> result = Communicator();
   {
-    nb::gil_scoped_release release;
+    const GilRelease release;
     result = make();
   }
   if (PyInterrupt::raised() && result.ok()) {
-    nb::gil_scoped_release release;  // it says goodbye to its peers
+    const GilRelease release;  // it says goodbye to its peers
     *result = Communicator();
   }
   PyInterrupt::after();
@@ -152,7 +153,7 @@ void PyCommunicator::close() {
   if (closed()) return;
   Communicator last = std::exchange(comm_, Communicator());
   const NoInterrupt calm;
-  nb::gil_scoped_release release;  // it says goodbye to its peers
+  const GilRelease release;  // it says goodbye to its peers
   last = Communicator();
 }
 
@@ -211,7 +212,7 @@ void bind_communicator(nb::module_& m) {
           "abort",
           [](const PyCommunicator& s, const std::string& reason) {
             Communicator comm = s.get();
-            nb::gil_scoped_release release;
+            const GilRelease release;
             comm.abort(reason);
             comm = Communicator();
           },

@@ -5,11 +5,15 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <future>
 #include <mutex>
+#include <thread>
 
 #include "array.h"
 #include "attr.h"
 #include "bindings.h"
+#include "cause.h"
 #include "dtype.h"
 #include "graph.h"
 #include "program_call.h"
@@ -20,6 +24,9 @@ namespace rondo::python {
 namespace {
 
 using Arrays = std::vector<nb::object>;
+
+// How long one waits for the threads of an iterator that nobody uses any more.
+constexpr auto kPatience = std::chrono::milliseconds(500);
 
 // Copies, so that no thread of the library's has to let an array go.
 DataElement to_element(nb::handle arrays) {
@@ -67,7 +74,7 @@ DataGeneratorMaker generator(nb::object begin) {
         if (got.is_none()) return std::optional<DataElement>();
         return std::optional(to_element(got));
       } catch (const nb::python_error& e) {
-        return raised(e, "the generator");
+        return status_of(e, "the generator");
       }
     };
   };
@@ -85,7 +92,7 @@ std::function<Result<Dataset>(DataElement)> dataset_function(
         arrays.append(to_array(tensor.unique() ? tensor : tensor.clone()));
       return nb::cast<Dataset>((*function)(arrays));
     } catch (const nb::python_error& e) {
-      return raised(e, "the function");
+      return status_of(e, "the function");
     }
   };
 }
@@ -110,9 +117,17 @@ class PyDatasetIterator {
  public:
   PyDatasetIterator(const Dataset& dataset, uint64_t pass)
       : iterator_(std::make_unique<DatasetIterator>(dataset.iterate(pass))) {}
+  // Its threads may be waiting for the GIL, or be in a generator of the
+  // program's that takes long: then they end later, by themselves.
   ~PyDatasetIterator() {
-    nb::gil_scoped_release release;  // its threads may be waiting for it
-    iterator_.reset();
+    const GilRelease release;
+    auto ended = std::make_shared<std::promise<void>>();
+    std::future<void> end = ended->get_future();
+    std::thread([iterator = std::move(iterator_), ended]() mutable {
+      iterator.reset();
+      ended->set_value();
+    }).detach();
+    (void)end.wait_for(kPatience);
   }
   PyDatasetIterator(const PyDatasetIterator&) = delete;
   PyDatasetIterator& operator=(const PyDatasetIterator&) = delete;
@@ -120,7 +135,7 @@ class PyDatasetIterator {
   nb::object next() {
     NextElement element = std::optional<DataElement>();
     {
-      nb::gil_scoped_release release;
+      const GilRelease release;
       const std::lock_guard lock(mutex_);
       const RunInterrupt interrupt(iterator_->cancellation());
       element = iterator_->next();
@@ -282,7 +297,6 @@ void bind_datasets(nb::module_& m) {
            nb::arg("number") = 0)
       .def("next", &PyDatasetIterator::next,
            "The arrays of the next element; None at the end.");
-  m.def("end_program_calls", &end_program_calls);
 }
 
 }  // namespace rondo::python

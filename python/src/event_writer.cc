@@ -5,6 +5,7 @@
 
 #include "bindings.h"
 #include "graph.h"
+#include "program_call.h"
 
 namespace rondo::python {
 namespace {
@@ -18,7 +19,7 @@ class PyEventWriter {
   }
   PyEventWriter(PyEventWriter&&) = default;
   ~PyEventWriter() {
-    const nb::gil_scoped_release others_run;
+    const GilRelease others_run;
     writer_.reset();
   }
 
@@ -43,7 +44,7 @@ class PyEventWriter {
   void done(F f) {
     Status status;
     {
-      const nb::gil_scoped_release others_run;
+      const GilRelease others_run;
       status = f();
     }
     check(status);

@@ -172,6 +172,10 @@ void bind_nodes(nb::module_& m) {
             n.node->set_device(std::move(device));
           })
       .def_prop_ro(
+          "colocated_with",
+          [](const PyNode& n) { return n.node->colocated_with(); },
+          "Names of nodes whose device it is to share.")
+      .def_prop_ro(
           "origin", [](const PyNode& n) { return n.node->origin(); },
           "The line of the program that made it.")
       .def(
@@ -234,6 +238,13 @@ void bind_graph(nb::module_& m) {
             g.scopes.push_back(std::make_shared<DeviceScope>(*g.graph, device));
           },
           nb::arg("device"))
+      .def(
+          "enter_colocate_scope",
+          [](PyGraph& g, const PyNode& with, bool clear) {
+            g.scopes.push_back(
+                std::make_shared<ColocateScope>(*g.graph, *with.node, clear));
+          },
+          nb::arg("with_node"), nb::arg("clear") = false)
       .def(
           "enter_control_scope",
           [](PyGraph& g, const std::vector<PyNode>& before, bool clear) {

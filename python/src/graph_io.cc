@@ -5,6 +5,7 @@
 
 #include "bindings.h"
 #include "graph.h"
+#include "program_call.h"
 #include "rondo/graph/dot.h"
 
 namespace rondo::python {
@@ -22,7 +23,7 @@ PyGraph python_from_graph_def(const nb::bytes& bytes) {
 }
 
 PyGraph python_load_graph(const std::string& path) {
-  const nb::gil_scoped_release others_run;
+  const GilRelease others_run;
   return {load_graph(path), {}};
 }
 
@@ -38,7 +39,7 @@ void bind_graph_io(nb::module_& m) {
   m.def(
       "save_graph",
       [](const PyGraph& graph, const std::string& path) {
-        const nb::gil_scoped_release others_run;
+        const GilRelease others_run;
         save_graph(*graph.graph, path);
       },
       nb::arg("graph"), nb::arg("path"), "Writes a graph to a file.");
@@ -46,19 +47,21 @@ void bind_graph_io(nb::module_& m) {
         "A graph from a file that save_graph wrote.");
   m.def(
       "import_graph_def",
-      [](PyGraph& graph, const nb::bytes& bytes) {
-        import_graph_def(*graph.graph, {bytes.c_str(), bytes.size()});
+      [](PyGraph& graph, const nb::bytes& bytes, std::string scope) {
+        import_graph_def(*graph.graph, {bytes.c_str(), bytes.size()},
+                         {std::move(scope)});
       },
-      nb::arg("graph"), nb::arg("graph_def"),
-      "Adds the nodes of a GraphDef to a graph.");
+      nb::arg("graph"), nb::arg("graph_def"), nb::arg("scope") = "",
+      "Adds the nodes of a GraphDef to a graph, within a scope.");
   m.def(
       "import_graph",
-      [](PyGraph& graph, const std::string& path) {
-        const nb::gil_scoped_release others_run;
-        import_graph(*graph.graph, path);
+      [](PyGraph& graph, const std::string& path, std::string scope) {
+        const GilRelease others_run;
+        import_graph(*graph.graph, path, {std::move(scope)});
       },
-      nb::arg("graph"), nb::arg("path"),
-      "Adds the nodes of a file that save_graph wrote to a graph.");
+      nb::arg("graph"), nb::arg("path"), nb::arg("scope") = "",
+      "Adds the nodes of a file that save_graph wrote to a graph, within a "
+      "scope.");
   m.def(
       "to_dot", [](const PyGraph& graph) { return to_dot(*graph.graph); },
       nb::arg("graph"), "A graph in Graphviz's language.");

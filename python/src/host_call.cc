@@ -8,9 +8,16 @@
 #include "cause.h"
 #include "dtype.h"
 #include "graph.h"
+#include "program_call.h"
 
 namespace rondo::python {
 namespace {
+
+nb::object weak_reference(nb::handle object) {
+  nb::object made = nb::steal(PyWeakref_NewRef(object.ptr(), nullptr));
+  if (!made.is_valid()) throw nb::python_error();
+  return made;
+}
 
 // A Python object with the methods call(*arrays) and gradient(names). Who made
 // the graph keeps it: a strong reference from here would be one that Python's
@@ -18,25 +25,12 @@ namespace {
 class PyHostFunction final : public HostFunction {
  public:
   explicit PyHostFunction(nb::handle object)
-      : reference_(nb::steal(PyWeakref_NewRef(object.ptr(), nullptr))) {
-    if (!reference_.is_valid()) throw nb::python_error();
-  }
-  ~PyHostFunction() override {
-    if (!nb::is_alive()) {
-      (void)reference_.release();
-      return;
-    }
-    const nb::gil_scoped_acquire gil;
-    reference_.reset();
-  }
-  PyHostFunction(const PyHostFunction&) = delete;
-  PyHostFunction& operator=(const PyHostFunction&) = delete;
+      : reference_(share(weak_reference(object))) {}
 
   Result<std::vector<Tensor>> call(
       std::span<const Tensor> inputs) const override {
-    if (!nb::is_alive())
-      return error(Code::kCancelled, "its interpreter has ended");
-    const nb::gil_scoped_acquire gil;
+    const ProgramCall program;
+    if (!program.entered()) return ProgramCall::ended();
     try {
       nb::list arrays;
       for (const Tensor& input : inputs) {
@@ -49,11 +43,8 @@ class PyHostFunction final : public HostFunction {
       for (nb::handle result : object().attr("call")(*arrays))
         results.push_back(to_tensor(result, "result", true));
       return results;
-    } catch (nb::python_error& e) {
-      Status status = status_of(e);
-      // The call of run that this belongs to has to raise it as well.
-      if (e.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
-      return status;
+    } catch (const nb::python_error& e) {
+      return status_of(e, "its function");
     }
   }
 
@@ -80,14 +71,14 @@ class PyHostFunction final : public HostFunction {
 
  private:
   nb::object object() const {
-    nb::object alive = reference_();
+    nb::object alive = (*reference_)();
     if (alive.is_none())
       throw Error(Code::kInvalidArgument,
                   "its function has gone with its graph");
     return alive;
   }
 
-  nb::object reference_;
+  const SharedObject reference_;
 };
 
 std::vector<Value> values_of(const std::vector<PyValue>& list) {

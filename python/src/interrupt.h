@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "program_call.h"
 #include "rondo/base/interrupt.h"
 
 namespace nb = nanobind;
@@ -50,7 +51,7 @@ template <class Body>
 auto waiting(Body body) {
   PyInterrupt::before();
   auto result = [&] {
-    nb::gil_scoped_release release;
+    const GilRelease release;
     return body();
   }();
   PyInterrupt::after();

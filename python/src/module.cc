@@ -1,6 +1,7 @@
 #include "bindings.h"
 
 #include "cause.h"
+#include "program_call.h"
 
 namespace rondo::python {
 
@@ -16,7 +17,11 @@ nb::object as_exception(const Status& status) {
 
 void check(const Status& status) {
   if (status.ok()) return;
-  nb::object exception = as_exception(status);
+  nb::object exception = exception_of(status);
+  // SystemExit and the like, which a function of the program's raised, are for
+  // the program's caller; others are the cause of an error of Rondo's.
+  if (!exception.is_valid() || nb::isinstance(exception, PyExc_Exception))
+    exception = as_exception(status);
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
   throw nb::python_error();
 }
@@ -38,6 +43,9 @@ NB_MODULE(_core, m) {
         }
       },
       nullptr);
+  // As early as possible: what is registered first is called last.
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function(&rondo::python::end_program_calls));
   rondo::python::bind_arrays(m);
   rondo::python::bind_stores(m);
   rondo::python::bind_work(m);
@@ -50,6 +58,7 @@ NB_MODULE(_core, m) {
   rondo::python::bind_event_writer(m);
   rondo::python::bind_host_call(m);
   rondo::python::bind_session(m);
+  rondo::python::bind_cluster(m);
   rondo::python::bind_saver(m);
   rondo::python::bind_datasets(m);
 }

@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "communicator.h"
 #include "interrupt.h"
+#include "program_call.h"
 #include "work.h"
 
 // Communicator::NAME or NAME_async, within a template over kAsync.
@@ -80,7 +81,7 @@ class Call {
     if constexpr (kAsync) {
       Work work;
       {
-        nb::gil_scoped_release release;
+        const GilRelease release;
         work = start(comm_, options_);
         comm_ = Communicator();
       }
@@ -90,7 +91,7 @@ class Call {
       PyInterrupt::before();
       Status status;
       {
-        nb::gil_scoped_release release;
+        const GilRelease release;
         status = start(comm_, options_);
         comm_ = Communicator();
       }

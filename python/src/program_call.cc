@@ -1,5 +1,7 @@
 #include "program_call.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,8 +12,10 @@ namespace {
 // How long the end of the program waits for a function of its own.
 constexpr auto kPatience = std::chrono::seconds(2);
 
+// Threads that have the GIL for a call, or are about to take it.
 std::atomic<int> calls{0};
 std::atomic<bool> over{false};
+thread_local bool ends_it = false;  // this thread set `over`
 
 }  // namespace
 
@@ -38,26 +42,20 @@ ProgramCall::~ProgramCall() {
   calls.fetch_sub(1);
 }
 
-Status raised(const nb::python_error& error, std::string_view what) {
-  if (error.matches(PyExc_KeyboardInterrupt)) {
-    // Last: whatever runs Python code behind it would raise it here.
-    PyErr_SetInterrupt();
-    return Status(Code::kCancelled, "interrupted");
+GilRelease::~GilRelease() {
+  calls.fetch_add(1);
+  if (over.load() && !ends_it) {
+    calls.fetch_sub(1);
+    for (;;) ::pause();  // until the process ends
   }
-  Code code = Code::kInvalidArgument;
-  int number = 0;
-  if (nb::hasattr(error.value(), "code") &&
-      nb::try_cast(error.value().attr("code"), number) && number >= 1 &&
-      number <= static_cast<int>(Code::kOutOfRange))
-    code = static_cast<Code>(number);
-  return rondo::error(code, "{}: {}: {}", what,
-                      Py_TYPE(error.value().ptr())->tp_name,
-                      nb::str(error.value()).c_str());
+  PyEval_RestoreThread(state_);
+  calls.fetch_sub(1);
 }
 
 void end_program_calls() {
+  ends_it = true;
   over.store(true);
-  nb::gil_scoped_release release;
+  const GilRelease others_end;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (calls.load() > 0 && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

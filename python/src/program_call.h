@@ -1,10 +1,11 @@
-// Functions of the program's that threads of the library's call.
+// Threads between the library and the interpreter: functions of the program's
+// that the library calls, calls of the library's that wait, and the end of
+// both.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <memory>
-#include <string_view>
 
 #include "rondo/base/status.h"
 
@@ -35,9 +36,20 @@ class ProgramCall {
   PyGILState_STATE state_{};
 };
 
-// What a function raised, as "what: ValueError: why", with the code of an error
-// of Rondo's. An interrupt is raised again, in the main thread. With the GIL.
-Status raised(const nb::python_error& error, std::string_view what);
+// While it lives, this thread waits or works without the GIL. Once the program
+// is about to end, a thread does not come back from here, unless it is the one
+// that ends it: Python would end the thread where it takes the GIL, and that
+// within C++ ends the process.
+class GilRelease {
+ public:
+  GilRelease() : state_(PyEval_SaveThread()) {}
+  ~GilRelease();
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
 
 // No more calls begin, and those that have begun end. With the GIL.
 void end_program_calls();

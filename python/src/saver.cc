@@ -10,6 +10,7 @@
 #include "bindings.h"
 #include "dtype.h"
 #include "graph.h"
+#include "program_call.h"
 #include "rondo/tensor/safetensors.h"
 #include "run_interrupt.h"
 #include "session.h"
@@ -27,7 +28,7 @@ template <class Call>
 auto interruptible(Call call) {
   Cancellation cancellation;
   auto result = [&] {
-    nb::gil_scoped_release release;
+    const GilRelease release;
     const RunInterrupt interrupt(cancellation);
     return call(&cancellation);
   }();
@@ -77,7 +78,10 @@ void set_last_checkpoints(PySaver& self, const Times& list) {
 // (latest, all, their times, when the last was preserved), or None.
 nb::object checkpoint_state(const std::string& folder,
                             const std::string& latest_filename) {
-  auto state = get_checkpoint_state(folder, latest_filename);
+  auto state = [&] {
+    const GilRelease others_run;
+    return get_checkpoint_state(folder, latest_filename);
+  }();
   check(state.status());
   if (!*state) return nb::none();
   return nb::make_tuple((*state)->model_checkpoint_path,
@@ -88,7 +92,10 @@ nb::object checkpoint_state(const std::string& folder,
 
 // [(name, dtype or the file's name of it, shape)].
 nb::list tensors_in(const std::string& path) {
-  auto file = SafetensorsFile::open(path);
+  auto file = [&] {
+    const GilRelease others_run;
+    return SafetensorsFile::open(path);
+  }();
   check(file.status());
   nb::list list;
   for (const SafetensorsEntry& entry : file->entries()) {
@@ -101,7 +108,7 @@ nb::list tensors_in(const std::string& path) {
 
 nb::object tensor_in(const std::string& path, const std::string& name) {
   auto read = [&]() -> Result<Tensor> {
-    const nb::gil_scoped_release others_run;
+    const GilRelease others_run;
     RONDO_ASSIGN_OR_RETURN(const auto file, SafetensorsFile::open(path));
     return file.read(name);
   }();
@@ -154,8 +161,11 @@ void bind_saver(nb::module_& m) {
       [](const std::string& folder, const std::string& latest,
          const std::vector<std::string>& all, const std::vector<double>& times,
          double preserved, const std::string& latest_filename) {
-        check(update_checkpoint_state(folder, {latest, all, times, preserved},
-                                      latest_filename));
+        check([&] {
+          const GilRelease others_run;  // the file is synced
+          return update_checkpoint_state(
+              folder, {latest, all, times, preserved}, latest_filename);
+        }());
       },
       nb::arg("folder"), nb::arg("latest"), nb::arg("all"), nb::arg("times"),
       nb::arg("preserved"), nb::arg("latest_filename"));

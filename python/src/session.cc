@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -7,8 +8,8 @@
 
 #include "array.h"
 #include "bindings.h"
-#include "cause.h"
 #include "graph.h"
+#include "program_call.h"
 #include "run_interrupt.h"
 
 namespace rondo::python {
@@ -39,18 +40,11 @@ nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
   options.cancellation = &cancellation;
   Result<std::vector<Tensor>> result = std::vector<Tensor>();
   {
-    nb::gil_scoped_release release;
+    const GilRelease release;
     const RunInterrupt interrupt(cancellation);
     result = self.session->run(values, feeds, nodes, options);
   }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  // SystemExit and the like are for the program's caller.
-  if (nb::object raised = exception_of(result.status());
-      raised.is_valid() &&
-      !nb::isinstance(raised, nb::handle(PyExc_Exception))) {
-    PyErr_SetObject(raised.type().ptr(), raised.ptr());
-    throw nb::python_error();
-  }
   check(result.status());
   nb::list arrays;
   for (Tensor& tensor : *result) arrays.append(to_array(std::move(tensor)));
@@ -69,16 +63,26 @@ void bind_session(nb::module_& m) {
       .def(
           "__init__",
           [](PySession* self, const PyGraph& graph, int inter_op_threads,
-             int intra_op_threads) {
-            new (self) PySession(graph, {.inter_op_threads = inter_op_threads,
-                                         .intra_op_threads = intra_op_threads});
+             int intra_op_threads, std::map<std::string, int> devices,
+             bool allow_soft_placement, bool log_device_placement) {
+            new (self) PySession(
+                graph, {.inter_op_threads = inter_op_threads,
+                        .intra_op_threads = intra_op_threads,
+                        .devices = std::move(devices),
+                        .allow_soft_placement = allow_soft_placement,
+                        .log_device_placement = log_device_placement});
           },
           nb::arg("graph"), nb::kw_only(), nb::arg("inter_op_threads") = 0,
-          nb::arg("intra_op_threads") = 0)
+          nb::arg("intra_op_threads") = 0, nb::arg("devices") = nb::dict(),
+          nb::arg("allow_soft_placement") = false,
+          nb::arg("log_device_placement") = false)
+      .def_prop_ro(
+          "devices", [](PySession& self) { return self.session->devices(); },
+          "Full names of the devices that nodes can ask for.")
       .def(
           "close",
           [](PySession& self) {
-            nb::gil_scoped_release release;
+            const GilRelease release;
             self.session->close();
           },
           "Ends the runs that go on, and every later one at once.")

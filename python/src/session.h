@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "graph.h"
+#include "program_call.h"
 #include "rondo/runtime/session.h"
 
 namespace nb = nanobind;
@@ -15,9 +16,11 @@ namespace rondo::python {
 struct PySession {
   PySession(const PyGraph& g, SessionOptions options)
       : graph(g.graph), session(std::make_unique<Session>(*graph, options)) {}
+  PySession(const PyGraph& g, std::unique_ptr<Session> s)
+      : graph(g.graph), session(std::move(s)) {}
   PySession(PySession&&) = default;
   ~PySession() {
-    nb::gil_scoped_release release;  // a worker may be letting an array go
+    const GilRelease release;  // a worker may be letting an array go
     session.reset();
   }
 

@@ -4,6 +4,7 @@
 
 #include "bindings.h"
 #include "interrupt.h"
+#include "program_call.h"
 #include "rondo/rendezvous/job_env.h"
 
 namespace rondo::python {
@@ -23,7 +24,7 @@ struct NativeStore {
   explicit NativeStore(std::shared_ptr<Store> s) : store(std::move(s)) {}
   ~NativeStore() {
     const NoInterrupt calm;
-    nb::gil_scoped_release release;  // a server waits for its clients
+    const GilRelease release;  // a server waits for its clients
     store.reset();
   }
 

@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "interrupt.h"
+#include "program_call.h"
 
 namespace rondo::python {
 namespace {
@@ -60,7 +61,7 @@ nb::object PyWork::wait(std::optional<double> timeout) {
   for (;;) {
     bool over = false;
     {
-      nb::gil_scoped_release release;
+      const GilRelease release;
       status = work_.wait(std::min(kSlice, deadline.left()));
       over = work_.test() || deadline.passed();
       if (over && work_.test()) status = work_.error();
@@ -74,7 +75,7 @@ nb::object PyWork::wait(std::optional<double> timeout) {
 }
 
 void PyWork::cancel() {
-  nb::gil_scoped_release release;
+  const GilRelease release;
   work_.cancel();
 }
 

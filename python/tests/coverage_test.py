@@ -19,6 +19,8 @@ MOVERS = {
     "NextIteration": "rondo/runtime/control_test.cc",
     "NoOp": "rondo/runtime/step_test.cc",
     "Placeholder": "rondo/runtime/session_test.cc",
+    "Recv": "rondo/runtime/device_session_test.cc",
+    "Send": "rondo/runtime/device_session_test.cc",
     "StackRead": "rondo/runtime/loop_gradient_test.cc",
     "StackWrite": "rondo/runtime/loop_gradient_test.cc",
     "Switch": "rondo/runtime/control_test.cc",

@@ -117,11 +117,10 @@ def test_from_generator_that_is_wrong():
 
     it = iter(Dataset.from_generator(bad, rd.int32).prefetch(1))
     assert next(it) == 1
-    with pytest.raises(
-        rd.InvalidArgumentError,
-        match="Dataset.from_generator, element 1: the generator: ValueError: no more",
-    ):
+    why = "Dataset.from_generator, element 1: the generator raised ValueError: no more"
+    with pytest.raises(rd.InvalidArgumentError, match=why) as failed:
         next(it)
+    assert type(failed.value.__cause__) is ValueError
     with pytest.raises(rd.InvalidArgumentError, match="does not fit int32"):
         list(Dataset.from_generator(lambda: [0.5], rd.int32))
     with pytest.raises(rd.InvalidArgumentError, match=r"has shape \[2\], expected \[3"):
@@ -132,7 +131,40 @@ def test_from_generator_that_is_wrong():
         Dataset.from_generator([1], rd.int32)
 
 
+def test_a_generator_that_ends_the_program():
+    """SystemExit has a `code`, which is none of Rondo's."""
+
+    def leaves():
+        yield 1
+        sys.exit(3)
+
+    dataset = Dataset.from_generator(leaves, rd.int32)
+    with pytest.raises(SystemExit) as left:
+        list(dataset)
+    assert left.value.code == 3
+    with rd.Graph().as_default(), rd.Session() as session:
+        following = dataset.make_one_shot_iterator().get_next()
+        assert session.run(following) == 1
+        with pytest.raises(SystemExit):
+            session.run(following)
+
+
 # ---- Functions of elements
+
+
+def test_a_function_that_uses_what_is_not_its_own():
+    with rd.Graph().as_default():
+        v, c = rd.Variable(2.0, name="v"), rd.constant(3.0, name="c")
+        numbers = Dataset.from_tensor_slices(np.ones(3, np.float32))
+        for function, why in (
+            (lambda x: x * v, '"v", is of another graph; the function is a graph of'),
+            (lambda x: x * c, r"dataset_test.py:\d+\).*use an array, or do this part"),
+            (lambda x: c, 'gave "c:0", a tensor of another graph; the function is a'),
+            (lambda x: x + rd.Variable(1.0), "makes a variable, Variable .*dataset_te"),
+            (lambda x: x * rd.get_variable("w", []), 'makes a variable, Variable "w"'),
+        ):
+            with pytest.raises(rd.InvalidArgumentError, match=why):
+                numbers.map(function)
 
 
 @pytest.mark.parametrize("calls", [None, 1, 3, -1])
@@ -428,6 +460,9 @@ else:
     never = endless.filter(lambda x: x < 0)
     if sys.argv[1] == "thread":
         never = never.prefetch(1)
+    if sys.argv[1] == "stuck":
+        waits = iter(lambda: threading.Event().wait(), 1)
+        never = rd.data.Dataset.from_generator(lambda: waits, rd.int64).prefetch(1)
     def interrupt():
         os.kill(os.getpid(), signal.SIGINT)
     threading.Timer(0.3, interrupt).start()
@@ -438,7 +473,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("how", ["exit", "session", "direct", "thread"])
+@pytest.mark.parametrize("how", ["exit", "session", "direct", "thread", "stuck"])
 def test_programs_end(how):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, how],

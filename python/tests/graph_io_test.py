@@ -74,3 +74,10 @@ def test_tensorboard_reads_it():
     assert [d.size for d in nodes["x"].attr["shape"].shape.dim] == [-1, 2]
     tensor = nodes["large"].attr["value"].tensor
     assert np.frombuffer(tensor.tensor_content, np.float32).sum() > 0
+
+
+def test_a_graph_as_a_picture():
+    with rondo.Graph().as_default() as graph:
+        rondo.add(rondo.constant(1.0, name="one"), 2.0, name="sum")
+    dot = graph.to_dot()
+    assert dot.startswith("digraph") and "sum" in dot and "n0 -> n2" in dot

@@ -99,6 +99,28 @@ def test_an_error_of_rondos_keeps_its_kind(session, kind):
         session.run(rd.py_func(function, [], rd.float32))
 
 
+@pytest.mark.parametrize("kind", sorted(rd.errors.BY_CODE.values(), key=str))
+def test_every_error_of_rondos_keeps_its_kind(session, kind):
+    def function():
+        raise kind("no more")
+
+    with pytest.raises(kind, match="no more"):
+        session.run(rd.py_func(function, [], rd.float32))
+
+
+def test_an_exception_that_cannot_say_what_it_is(session):
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError("not even that")
+
+    def function():
+        raise Mute
+
+    with pytest.raises(rd.InvalidArgumentError, match="raised Mute: ") as failed:
+        session.run(rd.py_func(function, [], rd.float32))
+    assert type(failed.value.__cause__) is Mute
+
+
 def test_a_failed_run_keeps_nothing(session):
     class Thing:
         pass

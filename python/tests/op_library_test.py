@@ -22,9 +22,9 @@ def compiled(source, folder):
     # What the build was instrumented with, a library of it must be as well.
     sanitize = [f for f in os.environ.get("CXXFLAGS", "").split() if "sanitize" in f]
     subprocess.run(
-        [COMPILER, "-std=c++20", "-O1", "-fPIC", "-shared", *sanitize]
-        + [f"-I{ROOT}", source, "-o", library, f"-L{BUILD}"]
-        + ["-lrondo", "-lfmt"],
+        [COMPILER, "-O1", "-fPIC", "-shared", *sanitize]
+        + [*rd.sysconfig.get_compile_flags(), source, "-o", library]
+        + rd.sysconfig.get_link_flags(),
         check=True,
     )
     return library

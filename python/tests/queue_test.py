@@ -88,6 +88,22 @@ def test_elements_by_name():
         rd.FIFOQueue(4, [rd.float32, rd.int32], names=["image"])
 
 
+def test_one_of_several_queues():
+    queues = [rd.FIFOQueue(2, [rd.int32], name=f"q{i}") for i in range(3)]
+    assert rd.QueueBase.from_list(1, queues) is queues[1]
+    assert rd.FIFOQueue.from_list(rd.constant(2), queues) is queues[2]
+    other = rd.FIFOQueue(2, [rd.float32], name="other")
+    for index, given, why in (
+        (3, queues, "the index is 3, and there are 3 queues"),
+        (0, [], "there are 0 queues"),
+        (rd.placeholder(rd.int32), queues, "must be a constant here"),
+        (0, [queues[0], other], '"other" and "q0" have other types'),
+        (0, ["q0"], "'q0' is not a queue"),
+    ):
+        with pytest.raises(rd.InvalidArgumentError, match=why):
+            rd.QueueBase.from_list(index, given)
+
+
 def test_closed_queue():
     queue = rd.FIFOQueue(10, rd.int32, shapes=[[]], name="numbers")
     put, close, is_closed = queue.enqueue(1), queue.close(), queue.is_closed()
@@ -465,3 +481,13 @@ def test_coordinator_names_threads_that_do_not_stop():
         coord.join(stop_grace_period_secs=0)
     go_on.set()
     thread.join()
+
+
+def test_ctrl_c_stops_the_threads_of_a_coordinator():
+    coord = rd.train.Coordinator()
+    with pytest.raises(KeyboardInterrupt):
+        with coord.stop_on_exception():
+            raise KeyboardInterrupt
+    assert coord.should_stop()
+    with pytest.raises(KeyboardInterrupt):
+        coord.join([])

@@ -1,9 +1,12 @@
 """Sessions: feeds, fetches, threads, and how a run ends before its time."""
 
+import collections
 import gc
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -48,6 +51,44 @@ def test_feeds_are_converted_but_never_lose_anything():
             with rd.Graph().as_default():
                 s.run(rd.constant(1))
         assert s.run(n, {n: 4}) == 4  # usable afterwards
+
+
+def test_a_graph_and_a_session_that_are_entered_twice():
+    outer, inner = rd.Graph(), rd.Graph()
+    with outer.as_default(), inner.as_default():
+        with outer.as_default():
+            pass
+        assert rd.get_default_graph() is inner
+    one, two = rd.Session(graph=outer), rd.Session(graph=outer)
+    with one.as_default(), two.as_default():
+        with one.as_default():
+            pass
+        assert rd.get_default_session() is two
+    assert rd.get_default_session() is None
+
+
+def test_fetches_in_a_defaultdict():
+    with rd.Session() as s:
+        got = s.run(collections.defaultdict(list, a=rd.constant(1)))
+    assert got == {"a": 1} and got["b"] == []
+
+
+def test_arguments_that_are_none():
+    x = rd.placeholder(rd.float32, name="x")
+    with rd.Session() as s:
+        for call, why in (
+            (lambda: s.run(x, [(x, 1)]), "feed_dict: expected a dict"),
+            (lambda: s.run(x, {x: 1}, 3), "options is 3, expected rondo.RunOptions"),
+            (lambda: s.run([x, None], {x: 1}), "a fetch is None, as is the gradient"),
+        ):
+            with pytest.raises(rd.InvalidArgumentError, match=why):
+                call()
+        assert s.run(x, {x: 1}) == 1
+
+
+def test_an_array_is_no_fetch():
+    with rd.Session() as s, pytest.raises(rd.InvalidArgumentError, match="neither a"):
+        s.run(np.zeros(2))
 
 
 def test_a_fed_array_is_not_copied_and_not_changed():
@@ -214,3 +255,45 @@ def test_an_interactive_session_is_the_default():
     s.close()
     with pytest.raises(rd.InvalidArgumentError, match="no default session"):
         rd.constant(3).eval()
+
+
+# Threads of a program that has ended: TensorFlow's programs do not join them.
+LEFT_RUNNING = """
+import itertools, sys, threading
+import rondo as rd
+
+x = rd.random_uniform([])
+queue = rd.FIFOQueue(3, [rd.float32], [[]])
+numbers = rd.data.Dataset.from_generator(itertools.count, rd.int64).prefetch(2)
+fetch = {
+    "run": rd.matmul(rd.random_uniform([64, 64]), rd.random_uniform([64, 64])),
+    "py_func": rd.py_func(lambda a: a + 1, [x], rd.float32),
+    "data": numbers.make_one_shot_iterator().get_next(),
+    "queue": queue.enqueue([x]),
+}[sys.argv[1]]
+session = rd.Session()
+begun = threading.Semaphore(0)
+
+def loop():
+    while True:
+        session.run(fetch)
+        begun.release()
+
+for _ in range(3):
+    threading.Thread(target=loop, daemon=True).start()
+for _ in range(3 if sys.argv[1] == "queue" else 30):
+    begun.acquire()
+print("end")
+"""
+
+
+@pytest.mark.parametrize("what", ["run", "py_func", "data", "queue"])
+def test_a_program_ends_while_its_threads_run(what):
+    for _ in range(3):  # now and then it went well
+        done = subprocess.run(
+            [sys.executable, "-c", LEFT_RUNNING, what],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -133,9 +133,13 @@ def test_errors_name_the_operation_and_the_line():
         rd.add(a, other)
 
 
-def test_the_communicators_arrays_are_as_before():
-    array = rd.zeros(4)
-    assert isinstance(array, np.ndarray) and array.dtype == np.float32
-    assert isinstance(rd.full((2, 2), 3, "int64"), np.ndarray)
-    assert isinstance(rd.zeros([2], rd.float32), rd.Tensor)
-    assert isinstance(rd.zeros(rd.shape(rd.ones([2])), name="z"), rd.Tensor)
+def test_zeros_and_ones_are_tensors_and_full_is_an_array():
+    with rd.Session():
+        for make, value in ((rd.zeros, 0), (rd.ones, 1)):
+            for dtype in ("float32", rd.float32, np.float32):
+                tensor = make([2, 3], dtype)
+                assert tensor.get_shape().as_list() == [2, 3]
+                assert tensor.eval().tolist() == [[value] * 3] * 2
+            assert make(rd.shape(rd.ones([2])), name="z").eval().tolist() == [value] * 2
+    array = rd.full((2, 2), 3, "int64")
+    assert isinstance(array, np.ndarray) and array.dtype == np.int64

@@ -196,3 +196,11 @@ def test_losses_are_weighted_and_collected():
     total = rd.losses.get_total_loss()
     got = value_list([plain, weighted, total])
     assert np.allclose(got, [5 / 3, 2.5, 5 / 3 + 2.5])
+
+
+def test_gradients_take_a_weight_for_each_y():
+    x = rd.constant([1.0, 2.0])
+    ys = [x * 2, x * 3]
+    with pytest.raises(rd.InvalidArgumentError, match="1 grad_ys for 2 ys"):
+        rd.gradients(ys, x, [rd.ones([2])])
+    assert value(rd.gradients(ys, x, [None, [1.0, 0.0]])[0]).tolist() == [5, 2]

@@ -48,3 +48,35 @@ def test_variables_are_shared_by_scope():
     assert names[1:] == [
         f"{d}/{v}" for d in ("dense", "named", "dense_1") for v in ("kernel", "bias")
     ]
+
+
+def test_layers_without_names_share_variables_in_a_scope_that_is_reused():
+    def network(x, reuse):
+        with rd.variable_scope("net", reuse=reuse):
+            with rd.variable_scope("inner"):
+                x = rd.layers.dense(x, 3)
+            return rd.layers.dense(rd.layers.dense(x, 4), 1)
+
+    x = rd.ones([2, 5])
+    one = network(x, None)
+    made = [v.op.name for v in rd.global_variables()]
+    assert made == [
+        f"net/{layer}/{what}"
+        for layer in ("inner/dense", "dense", "dense_1")
+        for what in ("kernel", "bias")
+    ]
+    two = network(x, True)
+    three = network(x, rd.AUTO_REUSE)
+    assert len(rd.global_variables()) == len(made)
+    with rd.Session() as s:
+        s.run(rd.global_variables_initializer())
+        got = s.run([one, two, three])
+        assert got[0].tolist() == got[1].tolist() == got[2].tolist()
+    with pytest.raises(
+        rd.InvalidArgumentError, match='"net/inner/dense/kernel" exists'
+    ):
+        network(x, None)
+    # Outside of scopes, each layer is a new one.
+    rd.layers.dense(x, 3)
+    rd.layers.dense(x, 3)
+    assert rd.global_variables()[-1].op.name == "dense_1/bias"

@@ -209,9 +209,7 @@ void interrupt_rank_0(const std::string& transport,
       struct GivesUp : Interrupt {
         bool ask() override { return true; }
       } interrupt;
-      const auto start = Clock::now();
       EXPECT_EQ(call(comm).code(), Code::kCancelled);
-      EXPECT_LT(Clock::now() - start, seconds(2));
     }
     over.arrive_and_wait();
     // A small one may be whole for rank 1, but is the last.

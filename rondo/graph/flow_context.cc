@@ -7,7 +7,9 @@
 namespace rondo {
 
 FlowContext::FlowContext(Graph& graph)
-    : graph_(graph), first_id_(static_cast<int>(graph.nodes().size())) {
+    : graph_(graph),
+      first_id_(static_cast<int>(graph.nodes().size())),
+      control_around_(graph.control_) {
   graph.contexts_.push_back(this);
 }
 
@@ -39,31 +41,57 @@ bool FlowContext::is_inside(const Node& node) const {
          });
 }
 
+bool FlowContext::began_after(const Node& before) const {
+  return std::ranges::find(control_around_, &before) != control_around_.end();
+}
+
+void FlowContext::beside(bool own, const std::function<void()>& make) {
+  const std::vector<FlowContext*> all = graph_.contexts_;
+  const auto here = std::ranges::find(all, this);
+  const int first = static_cast<int>(graph_.nodes().size());
+  {
+    const ControlScope free(graph_, {}, true);
+    graph_.contexts_.assign(all.begin(), here + (own ? 1 : 0));
+    make();
+  }
+  graph_.contexts_ = all;
+  // What was made belongs to this context, or those around it, but not to those
+  // within.
+  for (auto inner = here + 1; inner != all.end(); ++inner)
+    (*inner)->made_for_outer_.emplace_back(
+        first, static_cast<int>(graph_.nodes().size()));
+}
+
 Value FlowContext::bring_in(Value value) {
   if (is_inside(*value.node)) return value;
   for (const auto& [outside, inside] : captured_)
     if (outside == value) return inside;
-  // What is made for it belongs to this context, or those around it, but not to
-  // those within.
-  const std::vector<FlowContext*> all = graph_.contexts_;
-  const auto here = std::ranges::find(all, this);
-  const int first = static_cast<int>(graph_.nodes().size());
   Value inside;
-  {
-    const ControlScope free(graph_, {}, true);
-    graph_.contexts_.assign(all.begin(), here + 1);
-    inside = stand_in(value);
-    if (!inside) {
-      graph_.contexts_.assign(all.begin(), here);
-      inside = capture(value);
-    }
-  }
-  graph_.contexts_ = all;
-  for (auto inner = here + 1; inner != all.end(); ++inner)
-    (*inner)->made_for_outer_.emplace_back(
-        first, static_cast<int>(graph_.nodes().size()));
+  beside(true, [&] { inside = stand_in(value); });
+  if (!inside) beside(false, [&] { inside = capture(value); });
   captured_.emplace_back(value, inside);
   return inside;
+}
+
+Node* FlowContext::bring_in(Node& before) {
+  if (is_inside(before)) return &before;
+  for (const auto& [outside, inside] : captured_nodes_)
+    if (outside == &before) return inside;
+  Node* inside = nullptr;
+  beside(false, [&] { inside = capture(before); });
+  captured_nodes_.emplace_back(&before, inside);
+  return inside;
+}
+
+void FlowContext::tie(Node& node) {
+  const auto ties = [&](const Node& before) {
+    return is_inside(before) && !is_free(before);
+  };
+  for (const Value& input : node.inputs())
+    if (!is_free(*input.node)) return;
+  for (const Node* before : node.control_inputs())
+    if (ties(*before)) return;
+  node.add_control_input(pivot());
 }
 
 }  // namespace rondo

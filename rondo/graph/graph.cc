@@ -1,5 +1,7 @@
 #include "rondo/graph/graph.h"
 
+#include <algorithm>
+
 #include "rondo/graph/check_node.h"
 #include "rondo/graph/device_name.h"
 #include "rondo/graph/op_registry.h"
@@ -32,11 +34,16 @@ Node& Graph::add(NodeArgs args) {
   node->outputs_ = std::move(*outputs);
   node->name_ = unique_name(node->name_);
   node->device_ = device_;
-  for (Node* before : control_) node->add_control_input(*before);
-  for (Node* before : args.control_inputs) node->add_control_input(*before);
-  if (!contexts_.empty() && node->inputs_.empty() &&
-      node->control_inputs_.empty())
-    node->add_control_input(contexts_.back()->pivot());
+  node->colocated_with_ = colocate_;
+  const std::vector<FlowContext*> contexts = contexts_;
+  const auto wait_for = [&](Node* before) {
+    for (FlowContext* context : contexts)
+      if (before) before = context->bring_in(*before);
+    if (before) node->add_control_input(*before);
+  };
+  for (Node* before : std::vector(control_)) wait_for(before);
+  for (Node* before : args.control_inputs) wait_for(before);
+  if (!contexts.empty()) contexts.back()->tie(*node);
   node->id_ = static_cast<int>(nodes_.size());
   const auto lock = change();
   nodes_.push_back(std::move(node));
@@ -162,6 +169,28 @@ DeviceScope::DeviceScope(Graph& graph, std::string_view device)
 }
 
 DeviceScope::~DeviceScope() { graph_.device_ = before_; }
+
+ColocateScope::ColocateScope(Graph& graph, const Node& with, bool clear)
+    : graph_(graph), device_before_(graph.device_), before_(graph.colocate_) {
+  if (&with.graph() != &graph)
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("colocate_with: {} is of another graph", with.describe()));
+  if (clear) graph.colocate_.clear();
+  // What `with` itself is beside is named, so that the nodes stay together in a
+  // part of the graph that lacks it.
+  auto names = with.colocated_with();
+  if (names.empty()) names.push_back(with.name());
+  for (std::string& name : names)
+    if (std::ranges::find(graph.colocate_, name) == graph.colocate_.end())
+      graph.colocate_.push_back(std::move(name));
+  graph.device_ = with.device();
+}
+
+ColocateScope::~ColocateScope() {
+  graph_.device_ = device_before_;
+  graph_.colocate_ = before_;
+}
 
 ControlScope::ControlScope(Graph& graph, const std::vector<Node*>& before,
                            bool clear)

@@ -97,6 +97,7 @@ class RONDO_API Graph {
   friend class Node;
   friend class NameScope;
   friend class DeviceScope;
+  friend class ColocateScope;
   friend class ControlScope;
   friend class FlowContext;
 
@@ -113,6 +114,7 @@ class RONDO_API Graph {
   std::map<std::string, std::vector<Value>, std::less<>> collections_;
   std::string name_scope_;  // "" or "outer/inner/"
   std::string device_;
+  std::vector<std::string> colocate_;
   std::vector<Node*> control_;
   std::vector<FlowContext*> contexts_;  // outermost first
   int64_t seed_ = 0;
@@ -149,6 +151,22 @@ class RONDO_API DeviceScope {
  private:
   Graph& graph_;
   std::string before_;
+};
+
+// While it lives, nodes of the graph go to the device of this one, and ask for
+// what it asks for instead of what scopes around say. With `clear`, nodes that
+// scopes of this kind around it name do not count.
+class RONDO_API ColocateScope {
+ public:
+  ColocateScope(Graph& graph, const Node& with, bool clear = false);
+  ~ColocateScope();
+  ColocateScope(const ColocateScope&) = delete;
+  ColocateScope& operator=(const ColocateScope&) = delete;
+
+ private:
+  Graph& graph_;
+  std::string device_before_;
+  std::vector<std::string> before_;
 };
 
 // While it lives, nodes of the graph run after these; `clear` drops what scopes

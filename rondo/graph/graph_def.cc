@@ -11,6 +11,15 @@ namespace {
 constexpr int kFormat = 1;
 // Attributes that are there for those who look at the graph.
 constexpr std::string_view kShapes = "_output_shapes";
+// TensorFlow's, for colocated_with(): a list of "loc:@name".
+constexpr std::string_view kClass = "_class";
+constexpr std::string_view kClassPrefix = "loc:@";
+// Attributes that name what nodes share: state of a session, and loops.
+constexpr std::string_view kShared[] = {"variable",  "slots",    "queue",
+                                        "mutex",     "iterator", "accumulator",
+                                        "frame_name"};
+// Attributes that name what is attached to a graph.
+constexpr std::string_view kAttached[] = {"function", "dataset"};
 
 void node_to_message(const Node& node, const ConstantsOut& constants,
                      proto::NodeDef& message) {
@@ -24,6 +33,9 @@ void node_to_message(const Node& node, const ConstantsOut& constants,
   auto& attrs = *message.mutable_attr();
   for (const auto& [name, value] : node.attrs().items())
     attr_to_message(value, constants, attrs[name]);
+  for (const std::string& name : node.colocated_with())
+    attrs[std::string(kClass)].mutable_list()->add_s(
+        fmt::format("{}{}", kClassPrefix, name));
   if (node.outputs().empty()) return;
   auto& shapes = *attrs[std::string(kShapes)].mutable_list();
   for (const TensorType& type : node.outputs())
@@ -57,10 +69,14 @@ class Builder {
                   .origin = message.origin()};
     if (args.name.empty()) refuse(message, "it has no name");
     inputs_of(message, args);
+    const bool twice = graph_.find(args.name) != nullptr;
     Node& node = graph_.add(std::move(args));
     if (node.name() != message.name())
-      refuse(message, "there are two nodes of this name");
+      refuse(message, twice ? "there are two nodes of this name"
+                            : "a scope of the graph has this name; import into "
+                              "an empty graph, or within a scope");
     node.set_device(message.device());
+    node.set_colocated_with(colocated_with(message));
     set_shapes(message, node);
   }
 
@@ -98,7 +114,17 @@ class Builder {
                                     read.status().message()));
       attrs.set(name, std::move(*read));
     }
+    for (const std::string_view name : kAttached) detach(name, attrs);
     return attrs;
+  }
+
+  // Functions and data sets of the program are not saved. What this graph has
+  // under the same name is another one.
+  void detach(std::string_view name, Attrs& attrs) const {
+    if (!attrs.has(name)) return;
+    auto attached = attrs.get<std::string>(name);
+    while (graph_.attachment(attached)) attached += "_saved";
+    attrs.set(std::string(name), attached);
   }
 
   static std::string node_of(const std::string& input) {
@@ -151,6 +177,17 @@ class Builder {
                       node.describe(), later.input, name_of(value.dtype()),
                       name_of(node.input(later.input).dtype())));
     node.set_input(later.input, value);
+  }
+
+  static std::vector<std::string> colocated_with(
+      const proto::NodeDef& message) {
+    std::vector<std::string> names;
+    const auto found = message.attr().find(std::string(kClass));
+    if (found == message.attr().end()) return names;
+    for (const std::string& text : found->second.list().s())
+      if (text.starts_with(kClassPrefix))
+        names.push_back(text.substr(kClassPrefix.size()));
+    return names;
   }
 
   // What was known of the outputs, by what is now inferred and besides.
@@ -207,6 +244,41 @@ proto::GraphDef graph_to_message(const Graph& graph,
   return message;
 }
 
+void put_within(const std::string& scope, proto::GraphDef& message) {
+  auto within = [&](const std::string& name) {
+    return fmt::format("{}/{}", scope, name);
+  };
+  for (auto& node : *message.mutable_node()) {
+    node.set_name(within(node.name()));
+    for (std::string& input : *node.mutable_input())
+      input = input.starts_with('^')
+                  ? fmt::format("^{}", within(input.substr(1)))
+                  : within(input);
+    for (const std::string_view shared : kShared) {
+      const auto found = node.mutable_attr()->find(std::string(shared));
+      if (found == node.mutable_attr()->end()) continue;
+      proto::AttrValue& value = found->second;
+      // A variable of no name has its node's.
+      if (value.has_s() && !value.s().empty()) value.set_s(within(value.s()));
+      if (value.has_list())
+        for (std::string& name : *value.mutable_list()->mutable_s())
+          name = within(name);
+    }
+  }
+  for (auto& collection : *message.mutable_collection())
+    for (std::string& name : *collection.mutable_value()) name = within(name);
+}
+
+void check_names(const proto::GraphDef& message, const Graph& graph) {
+  for (const auto& node : message.node())
+    if (Node* there = graph.find(node.name()))
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("the graph to import has a node \"{}\", and so has this "
+                      "one: {}; import into an empty graph, or within a scope",
+                      node.name(), there->describe()));
+}
+
 void add_message(const proto::GraphDef& message,
                  const std::vector<Tensor>& data, Graph& graph) {
   if (message.format() > kFormat)
@@ -214,12 +286,6 @@ void add_message(const proto::GraphDef& message,
                 fmt::format("the graph has format {}, this version reads up to "
                             "{}",
                             message.format(), kFormat));
-  for (const auto& node : message.node())
-    if (Node* there = graph.find(node.name()))
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("the graph to import has a node \"{}\", and so "
-                              "has this one: {}; import into an empty graph",
-                              node.name(), there->describe()));
   Builder builder(graph, data);
   for (const auto& node : message.node()) builder.add(node);
   builder.finish(message);

@@ -18,9 +18,14 @@ struct ConstantsOut {
 
 proto::GraphDef graph_to_message(const Graph& graph,
                                  const ConstantsOut& constants);
+// Puts "scope/" before all names in a message: of nodes, and of what they refer
+// to by name.
+void put_within(const std::string& scope, proto::GraphDef& message);
+// Throws when the graph has a node of one of the message's names.
+void check_names(const proto::GraphDef& message, const Graph& graph);
 // Adds the nodes and collections of a message to a graph. `data` are bytes, in
 // the order in which they were taken out. Throws when the message is no graph,
-// or has names that the graph has.
+// or has names that are taken in the graph, which then has a part of it.
 void add_message(const proto::GraphDef& message,
                  const std::vector<Tensor>& data, Graph& graph);
 

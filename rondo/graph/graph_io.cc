@@ -79,9 +79,13 @@ struct Saved {
     add_message(message, data, *made);
     return made;
   }
-  void add_to(Graph& graph) const {
-    // What is wrong with it is found before the graph changes.
-    (void)this->graph();
+  void add_to(Graph& graph, const ImportOptions& options) {
+    if (!options.scope.empty()) put_within(options.scope, message);
+    check_names(message, graph);
+    // What else is wrong with it is found before the graph changes: in one that
+    // has no nodes, but the same names taken.
+    const std::vector<bool> none(graph.nodes().size());
+    add_message(message, data, *graph.clone_of(none));
     add_message(message, data, graph);
   }
 };
@@ -265,8 +269,9 @@ std::unique_ptr<Graph> from_graph_def(std::string_view bytes) {
   return Saved{parse(bytes), {}}.graph();
 }
 
-void import_graph_def(Graph& graph, std::string_view bytes) {
-  Saved{parse(bytes), {}}.add_to(graph);
+void import_graph_def(Graph& graph, std::string_view bytes,
+                      const ImportOptions& options) {
+  Saved{parse(bytes), {}}.add_to(graph, options);
 }
 
 void save_graph(const Graph& graph, const std::string& path) {
@@ -286,8 +291,9 @@ std::unique_ptr<Graph> load_graph(const std::string& path) {
   return GraphReader(path).read().graph();
 }
 
-void import_graph(Graph& graph, const std::string& path) {
-  GraphReader(path).read().add_to(graph);
+void import_graph(Graph& graph, const std::string& path,
+                  const ImportOptions& options) {
+  GraphReader(path).read().add_to(graph, options);
 }
 
 }  // namespace rondo

@@ -31,10 +31,18 @@ RONDO_API void save_graph(const Graph& graph, const std::string& path);
 // Throws when the file cannot be read, is damaged or not whole.
 RONDO_API std::unique_ptr<Graph> load_graph(const std::string& path);
 
+struct ImportOptions {
+  // All names begin with "scope/", those of variables, queues and the like
+  // included; empty: they stay as they are.
+  std::string scope = {};
+};
+
 // As from_graph_def and load_graph, but adds the nodes and collections to a
-// graph, outside of its scopes. Throws, and adds nothing, when the graph has a
-// node of one of the names.
-RONDO_API void import_graph_def(Graph& graph, std::string_view bytes);
-RONDO_API void import_graph(Graph& graph, const std::string& path);
+// graph, outside of its scopes. Throws, and adds nothing, when one of the names
+// is that of a node or scope of the graph.
+RONDO_API void import_graph_def(Graph& graph, std::string_view bytes,
+                                const ImportOptions& options = {});
+RONDO_API void import_graph(Graph& graph, const std::string& path,
+                            const ImportOptions& options = {});
 
 }  // namespace rondo

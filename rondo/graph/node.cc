@@ -39,6 +39,11 @@ void Node::set_device(std::string device) {
   device_ = std::move(device);
 }
 
+void Node::set_colocated_with(std::vector<std::string> names) {
+  const auto lock = graph_->change();
+  colocated_with_ = std::move(names);
+}
+
 void Node::set_input(int i, Value value) {
   const auto lock = graph_->change();
   inputs_[static_cast<size_t>(i)] = value;

@@ -50,6 +50,10 @@ class RONDO_API Node {
   Value output(int i = 0) { return {this, i}; }
   // Which device the user asked for; empty: any.
   const std::string& device() const { return device_; }
+  // Names of nodes whose device it is to share, by ColocateScope.
+  const std::vector<std::string>& colocated_with() const {
+    return colocated_with_;
+  }
   // The line of the program that made it, where the front end said so.
   const std::string& origin() const { return origin_; }
   // "MatMul \"layer1/MatMul\" (train.py:12)": how messages name it.
@@ -57,6 +61,7 @@ class RONDO_API Node {
 
   void add_control_input(Node& before);
   void set_device(std::string device);
+  void set_colocated_with(std::vector<std::string> names);
   void set_input(int i, Value value);
   void set_shape(int output, PartialShape shape);
 
@@ -73,6 +78,7 @@ class RONDO_API Node {
   std::vector<Node*> control_inputs_;
   std::vector<TensorType> outputs_;
   std::string device_;
+  std::vector<std::string> colocated_with_;
   std::string origin_;
 };
 

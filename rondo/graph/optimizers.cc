@@ -83,7 +83,8 @@ Value Optimizer::get_slot(Value of, std::string_view what, double initial) {
   slot =
       variable(graph, value,
                {.name = fmt::format("{}/{}/{}", variable_name(of), name_, what),
-                .trainable = false});
+                .trainable = false,
+                .container = container_of(of)});
   return slot;
 }
 

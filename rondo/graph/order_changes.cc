@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "rondo/graph/step_flow.h"
 #include "rondo/graph/subgraph.h"
 
 namespace rondo {
@@ -60,6 +61,70 @@ class Waits {
   std::vector<std::vector<bool>> of_;
 };
 
+// Makes nodes of a step wait for others, unless those wait for them already.
+class Orderer {
+ public:
+  Orderer(Subgraph& part, const std::vector<Node*>& order)
+      : part_(part),
+        waits_(order, part.graph->nodes().size()),
+        flow_(order, part.graph->nodes().size()) {}
+
+  void put(Node* before, Node* after) {
+    const StepFlow::Sides sides = flow_.sides(*before, *after);
+    for (Node* last : sides.after)
+      for (Node* first : sides.before)
+        if (first != last && waits_.may_order(first, last) &&
+            !later(last)[id(first)])
+          add(*first, *last);
+  }
+  // By id: what comes after `node` already.
+  const std::vector<bool>& later(Node* node) {
+    if (node != later_than_) {
+      later_ = follows(node);
+      later_than_ = node;
+    }
+    return later_;
+  }
+
+ private:
+  static size_t id(const Node* node) { return static_cast<size_t>(node->id()); }
+
+  std::vector<bool> follows(Node* node) const {
+    std::vector<bool> found(part_.graph->nodes().size());
+    found[id(node)] = true;
+    for (Node* user : ordered_nodes(part_)) {
+      for (const Value& input : user->inputs())
+        if (found[id(input.node)]) found[id(user)] = true;
+      for (Node* before : user->control_inputs())
+        if (found[id(before)]) found[id(user)] = true;
+    }
+    return found;
+  }
+
+  // What a branch leaves out is not to take along who only comes behind it.
+  void add(Node& first, Node& last) {
+    if (!flow_.may_be_dead(first)) {
+      last.add_control_input(first);
+      return;
+    }
+    Node*& await = awaits_[&last];
+    if (!await) {
+      await = &part_.graph->add({.op = "Await"});
+      await->set_device(last.device());
+    }
+    await->add_control_input(first);
+    last.add_control_input(*await);
+  }
+
+  Subgraph& part_;
+  const Waits waits_;
+  const StepFlow flow_;
+  std::map<const Node*, Node*> awaits_;  // by who waits
+  // What is put before a node changes nothing in what comes after it.
+  Node* later_than_ = nullptr;
+  std::vector<bool> later_;
+};
+
 struct Uses {
   std::vector<Node*> readers;  // Variable nodes, and changes, whose value is
   std::vector<Node*> changes;  // what others read
@@ -67,9 +132,9 @@ struct Uses {
 
 }  // namespace
 
-void order_changes(Subgraph& part) {
+void order_changes(Subgraph& part, const OrderOptions& options) {
   const std::vector<Node*> order = ordered_nodes(part);
-  const Waits waits(order, part.graph->nodes().size());
+  Orderer orderer(part, order);
   std::map<std::string, Uses> variables;
   std::vector<std::vector<Node*>> users(part.graph->nodes().size());
   for (Node* node : order) {
@@ -82,42 +147,23 @@ void order_changes(Subgraph& part) {
       (reads ? uses.readers : uses.changes).push_back(node);
     }
   }
-  // Per change, what comes after it already.
-  auto follows = [&](Node* change) {
-    std::vector<bool> later(part.graph->nodes().size());
-    later[static_cast<size_t>(change->id())] = true;
-    for (Node* node : ordered_nodes(part)) {
-      auto is_later = [&](Node* before) {
-        return later[static_cast<size_t>(before->id())];
-      };
-      for (const Value& input : node->inputs())
-        if (is_later(input.node)) later[static_cast<size_t>(node->id())] = true;
-      for (Node* before : node->control_inputs())
-        if (is_later(before)) later[static_cast<size_t>(node->id())] = true;
-    }
-    return later;
-  };
   for (auto& [name, uses] : variables) {
     // As most variables of optimizers are.
     if (uses.readers.empty() && uses.changes.size() == 1) continue;
     for (Node* change : uses.changes) {
-      const auto later = follows(change);
-      auto put_before = [&](Node* node) {
-        if (node != change && !later[static_cast<size_t>(node->id())] &&
-            waits.may_order(node, change))
-          change->add_control_input(*node);
-      };
       for (Node* reader : uses.readers) {
-        if (later[static_cast<size_t>(reader->id())]) continue;
-        put_before(reader);
-        // A loop's nodes cannot be waited for from outside; what entered it
-        // keeps the value of before, of which the change then makes a copy.
+        if (orderer.later(change)[static_cast<size_t>(reader->id())]) continue;
+        orderer.put(reader, change);
+        if (!options.users) continue;
+        // What goes into a loop, or on to its next iteration, keeps the value
+        // of before, of which the change then makes a copy.
         for (Node* user : users[static_cast<size_t>(reader->id())])
-          if (user->op().name != "Enter") put_before(user);
+          if (user->op().name != "Enter" && user->op().name != "NextIteration")
+            orderer.put(user, change);
       }
       // Changes among themselves: in the order of the program.
       for (Node* other : uses.changes)
-        if (other->id() < change->id()) put_before(other);
+        if (other->id() < change->id()) orderer.put(other, change);
     }
   }
 }

@@ -31,10 +31,17 @@ RONDO_API Subgraph extract(const Graph& graph, std::span<const Value> feeds,
 // besides, and names its nodes.
 RONDO_API std::vector<Node*> ordered_nodes(const Subgraph& subgraph);
 
+struct OrderOptions {
+  // Whether a change also waits for those that take a variable's value, or only
+  // for the nodes that read it. Who has a value keeps it; a change makes a copy
+  // then.
+  bool users = true;
+};
 // Adds control edges so that within a step each change of a variable comes
 // after all that uses its value before, unless that itself waits for the
 // change, or for something, such as an element of a queue, that the change does
 // not wait for.
-RONDO_API void order_changes(Subgraph& subgraph);
+RONDO_API void order_changes(Subgraph& subgraph,
+                             const OrderOptions& options = {});
 
 }  // namespace rondo

@@ -13,8 +13,10 @@ Tensor& KernelContext::allocate(int i, DType dtype, const Shape& shape) {
 Tensor& KernelContext::allocate_or_reuse(int i, int from, DType dtype,
                                          const Shape& shape) {
   const Tensor& input = inputs_[static_cast<size_t>(from)];
-  const auto bytes = static_cast<size_t>(shape.count()) * size_of(dtype);
-  if (!input.unique() || input.bytes() != bytes)
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<size_t>(shape.count()), size_of(dtype),
+                             &bytes) ||
+      !input.unique() || input.bytes() != bytes)
     return allocate(i, dtype, shape);
   Tensor& output = outputs_[static_cast<size_t>(i)];
   output = input.view(dtype, shape);

@@ -23,8 +23,9 @@ RONDO_API Tensor in_layout(Allocator& allocator, const Tensor& tensor,
 // Makes input i row-major unless it has `layout`; gives what it has then.
 Layout accept_layout(KernelContext& context, int i, Layout layout);
 // Brings those of the context's inputs from `first` on that have the shape of a
-// blocked one into that one's layout, which it gives; scalars stay as they are.
-// Where an input has neither, all become row-major.
+// blocked one into that one's layout, which it gives; those of one element and
+// no more axes stay as they are. Where an input is neither, all become
+// row-major.
 Layout align_layouts(KernelContext& context, int first = 0);
 
 }  // namespace rondo

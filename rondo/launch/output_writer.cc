@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "rondo/base/mutex.h"
 #include "rondo/transport/socket.h"
 
 namespace rondo {
@@ -20,13 +19,13 @@ namespace rondo {
 struct OutputWriter::State {
   int fd = -1;
   Fd event;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::string queue;  // guarded by mutex
-  size_t unwritten =
-      0;                // guarded by mutex: of queue and of what is in write(2)
-  bool broken = false;  // guarded by mutex
-  bool stopped = false;  // guarded by mutex
+  Mutex mutex;
+  CondVar changed;
+  std::string queue RONDO_GUARDED_BY(mutex);
+  // Of queue and of what is in write(2).
+  size_t unwritten RONDO_GUARDED_BY(mutex) = 0;
+  bool broken RONDO_GUARDED_BY(mutex) = false;
+  bool stopped RONDO_GUARDED_BY(mutex) = false;
 };
 
 namespace {
@@ -69,39 +68,40 @@ OutputWriter::OutputWriter(std::shared_ptr<State> state)
     : state_(std::move(state)) {}
 
 OutputWriter::~OutputWriter() {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->stopped = true;
   state_->changed.notify_one();
 }
 
-void OutputWriter::run(std::shared_ptr<State> state) {
-  std::unique_lock lock(state->mutex);
+void OutputWriter::run(std::shared_ptr<State> shared) {
+  State& state = *shared;
+  const MutexLock lock(state.mutex);
   while (true) {
-    state->changed.wait(
-        lock, [&] { return state->stopped || !state->queue.empty(); });
-    if (state->stopped) return;
-    const std::string batch = std::exchange(state->queue, {});
+    while (!state.stopped && state.queue.empty())
+      state.changed.wait(state.mutex);
+    if (state.stopped) return;
+    const std::string batch = std::exchange(state.queue, {});
     std::string_view left = batch;
-    while (!left.empty() && !state->broken && !state->stopped) {
+    while (!left.empty() && !state.broken && !state.stopped) {
       const size_t before = left.size();
-      lock.unlock();
-      const bool ok = write_some(state->fd, left);
-      lock.lock();
-      state->unwritten -= before - left.size();
-      if (!ok) state->broken = true;
-      wake(state->event.get());
+      state.mutex.unlock();
+      const bool ok = write_some(state.fd, left);
+      state.mutex.lock();
+      state.unwritten -= before - left.size();
+      if (!ok) state.broken = true;
+      wake(state.event.get());
     }
-    if (state->broken) {
-      state->queue.clear();
-      state->unwritten = 0;
+    if (state.broken) {
+      state.queue.clear();
+      state.unwritten = 0;
     }
-    wake(state->event.get());
+    wake(state.event.get());
   }
 }
 
 void OutputWriter::write(std::string_view bytes) {
   if (bytes.empty()) return;
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (state_->broken) return;
   state_->queue += bytes;
   state_->unwritten += bytes.size();
@@ -109,12 +109,12 @@ void OutputWriter::write(std::string_view bytes) {
 }
 
 size_t OutputWriter::queued() const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->unwritten;
 }
 
 bool OutputWriter::broken() const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->broken;
 }
 

@@ -93,8 +93,8 @@ TEST_F(TcpStore, AStrangerThatClaimsALengthIsDisconnectedAtOnce) {
   const auto start = Clock::now();
   for (uint64_t size : {uint64_t{1}, uint64_t{1} << 24, uint64_t{1} << 60}) {
     const Header header = encode(Request{Operation::kSet, 5, size, 0});
-    const std::string request = std::string(header.data(), header.size()) +
-                                "still" + std::string(1, 'x');
+    std::string request(header.data(), header.size());
+    request += "stillx";
     // As the first that it says, and behind a greeting without the token.
     Fd rude = raw();
     send_all(rude.get(), request, soon()).value();

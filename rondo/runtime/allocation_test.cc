@@ -7,6 +7,7 @@
 #include <new>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/control.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
@@ -132,6 +133,22 @@ TEST_P(Mlp, NodesThemselvesTakeNothing) {
   EXPECT_EQ(a.buffers, 0);
   EXPECT_EQ(b.buffers, 0);
   EXPECT_NEAR(a.news, b.news, 1);
+}
+
+TEST(Loop, TakesNoBuffersFromTheSystem) {
+  Graph g;
+  const Value x = placeholder(g, {.shape = {16}});
+  const Values left = while_loop(
+      [&](const Values& v) { return less(v[0], constant(g, 10, DType::kF32)); },
+      [&](const Values& v) {
+        return Values{v[0] + 1.0, v[1] * 0.5};
+      },
+      {constant(g, 0, DType::kF32), x});
+  Session session(g, {.intra_op_threads = 1});
+  const std::vector<Value> fetches{left[1]};
+  const std::vector<Feed> fed{{x, Tensor::zeros({16})}};
+  const Counts counts = counts_of([&] { session.run(fetches, fed).value(); });
+  EXPECT_EQ(counts.buffers, 0);
 }
 
 }  // namespace

@@ -257,6 +257,28 @@ TEST(ArrayOps, WhatCannotBeKnownWhileBuildingIsCheckedInTheRun) {
   EXPECT_THAT(failure(range(n, n, n), feeds), HasSubstr("expected a scalar"));
 }
 
+TEST(ArrayOps, SizesThatNothingCanHaveAreRefused) {
+  Graph g;
+  Value x = placeholder(g, {.shape = {4}});
+  Value n = placeholder(g, {.dtype = DType::kI64, .shape = {1}});
+  Value by = placeholder(g, {.dtype = DType::kI64, .shape = {1, 2}});
+  const auto feeds = [&](int64_t wanted) {
+    return std::vector<Feed>{{x, Tensor::zeros({4})}, {n, ints({1}, {wanted})}};
+  };
+  // Their bytes, or their extents, are small numbers again in 64 bits.
+  const int64_t wraps = (int64_t{1} << 61) + 1;
+  const Value doubles = fill(n, constant(g, 1, DType::kF64));
+  for (const int64_t wanted : {wraps, wraps - 2, int64_t{1} << 55})
+    EXPECT_THAT(failure(doubles, feeds(wanted)), HasSubstr("no memory for"));
+  EXPECT_THAT(failure(tile(x, n), feeds((int64_t{1} << 62) + 1)),
+              HasSubstr("longer than 64 bits"));
+  EXPECT_THAT(failure(pad(x, by), {{x, Tensor::zeros({4})},
+                                   {by, ints({1, 2}, {INT64_MAX, INT64_MAX})}}),
+              HasSubstr("longer than 64 bits"));
+  EXPECT_THROW(tile(x, {(int64_t{1} << 62) + 1}), Error);
+  EXPECT_THROW(pad(x, {{INT64_MAX, INT64_MAX}}), Error);
+}
+
 TEST(ArrayOps, MistakesAreFoundWhileBuilding) {
   Graph g;
   Value x = placeholder(g, {.shape = {4, 3}});

@@ -1,6 +1,7 @@
 #include "rondo/runtime/buffer_pool.h"
 
 #include <bit>
+#include <limits>
 #include <mutex>
 #include <vector>
 
@@ -113,12 +114,22 @@ struct BufferPool::GiveBack {
 };
 
 Tensor BufferPool::allocate(DType dtype, const Shape& shape) {
-  const auto bytes = static_cast<size_t>(shape.count()) * rondo::size_of(dtype);
+  constexpr size_t kMost = std::numeric_limits<ptrdiff_t>::max() / 2;
+  const auto count = static_cast<size_t>(shape.count());
+  const size_t size = rondo::size_of(dtype);
+  // So much there is nowhere, and the sums below stay within 64 bits.
+  if (count > kMost / size) return Tensor::empty(shape, dtype);
+  const size_t bytes = count * size;
   GiveBack give_back{blocks_, bytes < kLarge ? class_of(bytes) : -1, {}};
   void* data = nullptr;
   if (give_back.index < 0) {
-    const std::lock_guard lock(blocks_->mutex);
-    data = blocks_->arena.allocate(bytes);
+    try {
+      const std::lock_guard lock(blocks_->mutex);
+      data = blocks_->arena.allocate(bytes);
+    } catch (const Error&) {
+      // A place of its own, or an error that says for what there is none.
+      return Tensor::empty(shape, dtype);
+    }
   } else {
     give_back.small = small_block(give_back.index);
     data = give_back.small.data();

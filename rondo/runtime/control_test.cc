@@ -165,6 +165,62 @@ TEST_P(Control, AFetchOfABranchNotTakenIsAnError) {
           .ok());
 }
 
+TEST_P(Control, WhatIsWithinALoopCanBeNeitherFetchedNorFed) {
+  Graph g;
+  Value inside;
+  const Values out = while_loop(
+      [&](const Values& v) { return less(v[0], constant(g, 3, DType::kF64)); },
+      [&](const Values& v) {
+        inside = v[0] + 1.0;
+        return Values{inside};
+      },
+      {constant(g, 0, DType::kF64)});
+  Session session(g, options());
+  const auto fetched = session.run(inside);
+  ASSERT_FALSE(fetched.ok());
+  EXPECT_THAT(fetched.status().message(), HasSubstr("what leaves the loop"));
+  EXPECT_THAT(session.run(*inside.node).message(), HasSubstr("within a loop"));
+  const auto fed = session.run(out[0], {{inside, scalar(9)}});
+  ASSERT_FALSE(fed.ok());
+  EXPECT_THAT(fed.status().message(), HasSubstr("cannot be fed"));
+  EXPECT_EQ(number(session.run(out[0]).value()), 3);
+}
+
+TEST_P(Control, AConditionIsAScalar) {
+  Graph g;
+  Value c = placeholder(g, {.dtype = DType::kBool});
+  const Values y = cond(
+      c, [&] { return Values{constant(g, 1, DType::kF64)}; },
+      [&] { return Values{constant(g, 2, DType::kF64)}; });
+  Session session(g, options());
+  for (const Shape& shape : {Shape{0}, Shape{2}}) {
+    const auto got =
+        session.run(y[0], {{c, Tensor::zeros(shape, DType::kBool)}});
+    ASSERT_FALSE(got.ok());
+    EXPECT_THAT(got.status().message(), HasSubstr("expected a scalar"));
+  }
+  EXPECT_EQ(
+      number(
+          session.run(y[0], {{c, Tensor::full<bool>(Shape{}, true)}}).value()),
+      1);
+}
+
+TEST_P(Control, AMergeOfManyTakesTheOneThatLives) {
+  Graph g;
+  Value c = placeholder(g, {.dtype = DType::kBool, .shape = Shape{}});
+  Node& node =
+      g.add({.op = "Switch", .inputs = {constant(g, 7, DType::kF64), c}});
+  std::vector<Value> inputs(300, node.output(0));
+  inputs.push_back(node.output(1));
+  Node& merge = g.add({.op = "Merge", .inputs = inputs});
+  Session session(g, options());
+  const auto got = session.run({merge.output(0), merge.output(1)},
+                               {{c, Tensor::full<bool>(Shape{}, true)}});
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  EXPECT_EQ(number((*got)[0]), 7);
+  EXPECT_EQ((*got)[1].span<int64_t>()[0], 300);
+}
+
 TEST_P(Control, AnErrorInALoopEndsTheRunAndTheSessionGoesOn) {
   Graph g;
   Value n = placeholder(g, {.dtype = DType::kF64, .shape = Shape{}});

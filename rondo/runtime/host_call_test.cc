@@ -46,13 +46,13 @@ TEST(HostCall, CallsAFunctionOfTheProgram) {
 
 TEST(HostCall, SeveralOrNoResults) {
   Graph g;
-  const auto both =
-      host_call(g,
-                [](std::span<const Tensor>) -> Result<std::vector<Tensor>> {
-                  return std::vector<Tensor>{Tensor::zeros({2}),
-                                             Tensor::zeros({0}, DType::kI64)};
-                },
-                {}, {DType::kF32, DType::kI64});
+  const auto both = host_call(
+      g,
+      [](std::span<const Tensor>) -> Result<std::vector<Tensor>> {
+        return std::vector<Tensor>{Tensor::zeros({2}),
+                                   Tensor::zeros({0}, DType::kI64), Tensor()};
+      },
+      {}, {DType::kF32, DType::kI64, DType::kF32});
   bool ran = false;
   Node& none = [&]() -> Node& {
     (void)host_call(
@@ -68,6 +68,7 @@ TEST(HostCall, SeveralOrNoResults) {
   const auto got = session.run(both, {}).value();
   EXPECT_EQ(got[0].to_string(), "f32[2] 0 0");
   EXPECT_EQ(got[1].to_string(), "i64[0]");
+  EXPECT_EQ(got[2].to_string(), "f32[0]");
   session.run(none).value();
   EXPECT_TRUE(ran);
 }

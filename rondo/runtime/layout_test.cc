@@ -136,6 +136,10 @@ TEST_P(Blocked, WhatIsBroadcastIsRowMajor) {
   const Shape row = last() ? Shape{kChannels} : Shape{kChannels, 1, 1};
   check(
       "row", [](Value x, Value b) { return x * b; }, 1e-5F, row);
+  // One element, but of more axes than a blocked image has.
+  check(
+      "one", [](Value x, Value b) { return x * b; }, 1e-5F,
+      Shape{1, 1, 1, 1, 1});
 }
 
 TEST_P(Blocked, MixedWithRowMajor) {

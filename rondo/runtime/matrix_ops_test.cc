@@ -67,6 +67,20 @@ TEST(MatrixOps, MatMulOfIntegersAndNothing) {
       (Shape{0, 0}));
 }
 
+TEST(MatrixOps, BatchMatMulOfNoMatrices) {
+  Graph g;
+  const Value x = placeholder(g, {.shape = {kAny, 2, 3}});
+  const Value w = constant(g, Tensor::zeros({3, 4}));
+  const Value each = placeholder(g, {.shape = {kAny, 3, 4}});
+  Session session(g);
+  const std::vector<Feed> feeds = {{x, Tensor::zeros({0, 2, 3})},
+                                   {each, Tensor::zeros({0, 3, 4})}};
+  EXPECT_EQ(session.run(batch_matmul(x, w), feeds).value().shape(),
+            (Shape{0, 2, 4}));
+  EXPECT_EQ(session.run(batch_matmul(x, each), feeds).value().shape(),
+            (Shape{0, 2, 4}));
+}
+
 TEST(MatrixOps, MatMulOf16Bits) {
   // Small integers, which both types hold and add up without rounding.
   for (const DType dtype : {DType::kBF16, DType::kF16})

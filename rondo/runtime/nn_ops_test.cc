@@ -296,6 +296,26 @@ TEST(NnOps, CausalAttentionSeesNothingAhead) {
   EXPECT_THAT(y.span<float>(), ElementsAre(1, 2));
 }
 
+TEST(NnOps, CausalAttentionOfLengthsKnownInTheRunOnly) {
+  Graph g;
+  const Tensor query = Tensor::full<double>({1, 2, 1}, 1);
+  const Tensor key = Tensor::full<double>({1, 4, 1}, 1);
+  const Tensor value =
+      Tensor::of<double>({1, 4, 1}, std::vector<double>{1, 3, 5, 11});
+  const Value q = input(g, {1, kAny, 1});
+  const Value k = input(g, {1, kAny, 1});
+  const Value v = input(g, {1, kAny, 1});
+  Session session(g);
+  const Tensor y =
+      session
+          .run(scaled_dot_product_attention(q, k, v, {.causal = true}),
+               {{q, query}, {k, key}, {v, value}})
+          .value();
+  // The last query is in the last key's place: the means of three and of four.
+  EXPECT_THAT(y.span<double>(),
+              ElementsAre(testing::DoubleEq(3), testing::DoubleEq(5)));
+}
+
 TEST(NnOps, WrongShapesAreRefused) {
   Graph g;
   const Value x = input(g, {2, 3});

@@ -10,10 +10,11 @@
 namespace rondo {
 
 // One for each step. Any thread.
-class Rendezvous {
+class RONDO_API Rendezvous {
  public:
   // What travels: a tensor, or none because the branch that would have made it
-  // was not taken.
+  // was not taken. The tensor may be shared, so it is not for changing, and is
+  // of the type it travels as (Transfer::wire).
   struct Parcel {
     Tensor tensor;
     bool dead = false;
@@ -21,12 +22,12 @@ class Rendezvous {
   using Done = std::function<void(Result<Parcel>)>;
 
   virtual ~Rendezvous() = default;
-  // `key` names the tensor, both devices, and the loop's iteration; each is sent
-  // once and received once, in either order. send() never waits for recv().
+  // `key` names both devices and the tensor (Transfer::key); each is sent once
+  // and received once, in either order. send() never waits for recv().
   virtual Status send(const std::string& key, Parcel parcel) = 0;
   // Calls `done` once, from any thread, maybe before it returns.
   virtual void recv(const std::string& key, Done done) = 0;
-  // Everybody who waits, now or later, gets `why`.
+  // Everybody who waits, now or later, gets `why`, and so does who sends.
   virtual void abort(const Status& why) = 0;
 };
 

@@ -156,6 +156,11 @@ TEST(RowAccess, WrongIndicesAndFedShapesFailTheRun) {
                     {{x, Tensor::full({}, 1.0f)}, {i, index(0)}});
   ASSERT_FALSE(got.ok());
   EXPECT_THAT(got.status().message(), HasSubstr("scalar"));
+  const Value any = placeholder(g, {.dtype = DType::kI64});
+  got = session.run(take_row(x, any).row,
+                    {{x, matrix()}, {any, Tensor::zeros({0}, DType::kI64)}});
+  ASSERT_FALSE(got.ok());
+  EXPECT_THAT(got.status().message(), HasSubstr("index has shape [0]"));
 }
 
 }  // namespace

@@ -129,16 +129,32 @@ TEST_F(SecondDerivatives, OfDeterminantsAndCholesky) {
   expect_right(cholesky(definite));
 }
 
-TEST_F(SecondDerivatives, OfProductsOfElementsAreAClearError) {
-  const Value x = input({3});
+TEST_F(SecondDerivatives, OfProductsOfElements) {
+  const Value x = input({2, 3, 2});
+  expect_right(reduce_prod(x));
+  for (const bool keep : {false, true}) {
+    expect_right(reduce_prod(x, {{1}, keep}));
+    expect_right(reduce_prod(x, {{0, -1}, keep}));
+  }
+}
+
+TEST_F(SecondDerivatives, OfProductsWithZeros) {
+  const Value x = input({3, 3});
+  // None, one and two in a row.
+  auto elements = at[0].tensor.span<double>();
+  elements[4] = elements[6] = elements[8] = 0;
+  expect_right(reduce_prod(x, {{1}}));
+}
+
+TEST_F(SecondDerivatives, OfProductsOfUnknownLengthAreAClearError) {
+  const Value x = placeholder(g, {.shape = {kAny}});
   const Value ys[] = {reduce_prod(x)}, xs[] = {x};
   const auto first = dense_gradients(ys, xs);
   try {
     gradients(first, xs);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("ProdGrad"));
-    EXPECT_THAT(e.what(), HasSubstr("has no gradient"));
+    EXPECT_THAT(e.what(), HasSubstr("how many elements it has"));
   }
 }
 

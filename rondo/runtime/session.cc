@@ -5,42 +5,19 @@
 #include <mutex>
 
 #include "rondo/base/cores.h"
-#include "rondo/graph/passes/passes.h"
-#include "rondo/kernels/cpu/parallel.h"
-#include "rondo/kernels/kernel_registry.h"
-#include "rondo/kernels/layout.h"
+#include "rondo/runtime/active_runs.h"
 #include "rondo/runtime/buffer_pool.h"
-#include "rondo/runtime/step.h"
-#include "rondo/runtime/step_plan.h"
+#include "rondo/runtime/compiled_part.h"
+#include "rondo/runtime/constraint_placement.h"
+#include "rondo/runtime/intra_op.h"
+#include "rondo/runtime/local_worker.h"
+#include "rondo/runtime/master.h"
+#include "rondo/runtime/plan_key.h"
+#include "rondo/runtime/session_impl.h"
 #include "rondo/runtime/worker_pool.h"
 
 namespace rondo {
 namespace {
-
-// What one compiled plan is for: node ids and output numbers.
-using PlanKey = std::vector<int>;
-
-void set_key(PlanKey& key, const std::vector<Value>& fetches,
-             const std::vector<Feed>& feeds,
-             const std::vector<Node*>& targets) {
-  key.clear();
-  auto add = [&](const Value& value) {
-    key.push_back(value.node->id());
-    key.push_back(value.index);
-  };
-  for (const Feed& feed : feeds) add(feed.value);
-  key.push_back(-1);
-  for (const Value& fetch : fetches) add(fetch);
-  key.push_back(-1);
-  for (const Node* target : targets) key.push_back(target->id());
-}
-
-// A plan with the steps that are not running at the moment.
-struct Compiled {
-  std::unique_ptr<StepPlan> plan;
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Step>> idle;  // guarded by mutex
-};
 
 bool fits(const PartialShape& known, const Shape& shape) {
   if (!known.has_rank()) return true;
@@ -49,20 +26,6 @@ bool fits(const PartialShape& known, const Shape& shape) {
     if (known[i] != kAny && known[i] != shape[i]) return false;
   return true;
 }
-
-// While it lives, loops that this thread starts use so many threads.
-class IntraOpThreads {
- public:
-  explicit IntraOpThreads(int threads) : before_(intra_op_threads()) {
-    set_intra_op_threads(threads);
-  }
-  ~IntraOpThreads() { set_intra_op_threads(before_); }
-  IntraOpThreads(const IntraOpThreads&) = delete;
-  IntraOpThreads& operator=(const IntraOpThreads&) = delete;
-
- private:
-  const int before_;
-};
 
 Status check_feed(const Feed& feed) {
   const Value& value = feed.value;
@@ -76,122 +39,166 @@ Status check_feed(const Feed& feed) {
                  "{} has shape {}, but was fed a tensor of shape {}",
                  value.node->describe(), value.shape().to_string(),
                  feed.tensor.shape().to_string());
+  if (!feed.tensor.has_buffer() && feed.tensor.count() > 0)
+    return error(Code::kInvalidArgument,
+                 "{} was fed a tensor that has no memory: it was moved from, "
+                 "or never made",
+                 value.node->describe());
   return {};
 }
 
-Status session_closed() {
-  return error(Code::kCancelled, "the session was closed");
+// The names of the devices that the options ask for.
+std::vector<std::string> device_names(const SessionOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& [kind, count] : options.devices) {
+    if (kind != "cpu" && count > 0)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("this process has no devices of the kind "
+                              "\"{}\"; there is \"cpu\"",
+                              kind));
+    for (int i = 0; i < count; ++i)
+      names.push_back(fmt::format("/job:localhost/task:0/{}:{}", kind, i));
+  }
+  if (names.empty()) names.push_back("/job:localhost/task:0/cpu:0");
+  return names;
 }
 
-}  // namespace
+// On one device: no master, no rendezvous, and the caller's thread works.
+class OneDevice final : public Session::Impl {
+ public:
+  OneDevice(Graph& g, const SessionOptions& o, std::vector<std::string> d)
+      : Impl(g, std::move(d)),
+        inter_op_(std::max(1, o.inter_op_threads)),
+        intra_op_(o.intra_op_threads > 0 ? o.intra_op_threads
+                                         : share_of_cores()),
+        soft_(o.allow_soft_placement),
+        workers_(inter_op_ - 1, [n = intra_op_] { set_intra_op_threads(n); }) {}
 
-struct Session::Impl {
-  Impl(Graph& g, const SessionOptions& o)
-      : graph(g),
-        inter_op(std::max(1, o.inter_op_threads)),
-        intra_op(o.intra_op_threads > 0 ? o.intra_op_threads
-                                        : share_of_cores()),
-        workers(inter_op - 1, [n = intra_op] { set_intra_op_threads(n); }) {}
+  Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
+                                  const std::vector<Feed>& feeds,
+                                  const std::vector<Node*>& targets,
+                                  const RunOptions& options) override {
+    // What is folded while compiling has the bits that it would have in a step.
+    const IntraOpThreads threads(intra_op_);
+    RONDO_ASSIGN_OR_RETURN(const auto part, part_for(fetches, feeds, targets));
+    std::unique_ptr<Step> step = part->take();
+    Cancellation cancellation;
+    const ActiveRuns::Entry entry(runs_, cancellation);
+    int link = 0;
+    if (options.cancellation)
+      link = options.cancellation->on_cancel(
+          [&] { cancellation.cancel(options.cancellation->reason()); });
+    for (const Feed& feed : feeds) step->feeds().push_back(feed.tensor);
+    step->begin({.cancellation = &cancellation,
+                 .deadline = options.deadline(),
+                 .timeline = options.timeline,
+                 .several_threads = inter_op_ > 1});
+    workers_.run([&] { step->work(); });
+    if (options.cancellation) options.cancellation->forget(link);
+    auto result = step->finish();
+    if (result.ok())
+      // What variables, constants, feeds or other fetches hold stays theirs.
+      for (Tensor& tensor : *result)
+        if (!tensor.unique()) tensor = tensor.clone();
+    part->give_back(std::move(step));
+    return result;
+  }
+  void close() override { runs_.close(); }
+  Resources& resources() override { return containers_.find_or_make(""); }
 
-  Result<std::shared_ptr<Compiled>> compiled(
+ private:
+  Result<std::shared_ptr<CompiledPart>> part_for(
       const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
       const std::vector<Node*>& targets) {
-    const std::lock_guard lock(mutex);
-    set_key(key, fetches, feeds, targets);
-    if (const auto at = plans.find(key); at != plans.end()) return at->second;
+    const std::lock_guard lock(mutex_);
+    set_key(key_, fetches, feeds, targets);
+    if (const auto at = parts_.find(key_); at != parts_.end())
+      return at->second;
     std::vector<Value> fed;
     for (const Feed& feed : feeds) fed.push_back(feed.value);
-    auto made = std::make_shared<Compiled>();
     try {
-      Subgraph part = [&] {
+      Subgraph step = [&] {
         const auto still = graph.still();
         return extract(graph, fed, fetches, targets);
       }();
-      improve(part);
-      order_changes(part);
-      RONDO_ASSIGN_OR_RETURN(made->plan, compile(std::move(part), resources));
+      RONDO_RETURN_IF_ERROR(check_one_device(step, devices[0], soft_));
+      RONDO_ASSIGN_OR_RETURN(
+          auto part, CompiledPart::make(std::move(step), pool_, containers_));
+      parts_[key_] = part;
+      return part;
     } catch (const Error& e) {
       return Status(e.code(), e.what());
     }
-    plans[key] = made;
-    return made;
   }
 
-  void improve(Subgraph& part) {
-    const Evaluate evaluate =
-        [&](const Node& node,
-            std::span<const Tensor> constants) -> Result<std::vector<Tensor>> {
-      RONDO_ASSIGN_OR_RETURN(
-          auto kernel, KernelRegistry::process().make(node, "cpu", resources));
-      std::vector<Tensor> inputs(constants.begin(), constants.end());
-      std::vector<Tensor> outputs(node.outputs().size());
-      Cancellation cancellation;
-      Resources stacks;
-      KernelContext context(pool, resources, stacks, cancellation, inputs,
-                            outputs);
-      RONDO_RETURN_IF_ERROR(kernel->run(context));
-      for (Tensor& output : outputs)
-        output = in_layout(pool, output, Layout::kRowMajor);
-      return outputs;
-    };
-    simplify(part);
-    fold_constants(part, evaluate);
-    share_common(part);
-    fuse_epilogues(part);
-    fuse_chains(part);
-  }
-
-  // A run, known to close() while it lives.
-  class Running {
-   public:
-    Running(Impl& impl, Cancellation& run) : impl_(impl), run_(run) {
-      const std::lock_guard lock(impl.runs_mutex);
-      impl.runs.push_back(&run);
-      if (impl.closed) run.cancel(session_closed());
-    }
-    ~Running() {
-      const std::lock_guard lock(impl_.runs_mutex);
-      std::erase(impl_.runs, &run_);
-    }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-
-   private:
-    Impl& impl_;
-    Cancellation& run_;
-  };
-
-  void close() {
-    const std::lock_guard lock(runs_mutex);
-    closed = true;
-    for (Cancellation* run : runs) run->cancel(session_closed());
-  }
-
-  Graph& graph;
-  const int inter_op;
-  const int intra_op;
-  Resources resources;
-  BufferPool pool;
-  std::mutex mutex;
-  // Guarded by mutex; plans never go.
-  std::map<PlanKey, std::shared_ptr<Compiled>> plans;
-  PlanKey key;  // of the plan that is looked for; keeps its memory
-  std::mutex runs_mutex;
-  // Guarded by runs_mutex.
-  bool closed = false;
-  std::vector<Cancellation*> runs;
-  WorkerPool workers;
+  const int inter_op_;
+  const int intra_op_;
+  const bool soft_;
+  Containers containers_;
+  BufferPool pool_;
+  ActiveRuns runs_;
+  std::mutex mutex_;
+  // Guarded by mutex_; parts never go.
+  std::map<PlanKey, std::shared_ptr<CompiledPart>> parts_;
+  PlanKey key_;  // of the part that is looked for; keeps its memory
+  WorkerPool workers_;
 };
 
-Session::Session(Graph& graph, SessionOptions options)
-    : impl_(std::make_unique<Impl>(graph, options)) {}
+// On several devices of this process: a master with one worker.
+class SeveralDevices final : public Session::Impl {
+ public:
+  SeveralDevices(Graph& g, const SessionOptions& o, std::vector<std::string> d)
+      : Impl(g, std::move(d)),
+        worker_(std::make_shared<LocalWorker>(
+            LocalWorker::Options{.devices = devices,
+                                 .inter_op_threads = o.inter_op_threads,
+                                 .intra_op_threads = o.intra_op_threads})),
+        placement_({.devices = devices, .soft = o.allow_soft_placement}),
+        master_(g, {.workers = {worker_},
+                    .place =
+                        [this](const Graph& whole, Subgraph& step) {
+                          return placement_.place(whole, step);
+                        },
+                    .partition = {.bf16 = o.bf16_transfers},
+                    .log_placement = o.log_device_placement}) {}
+
+  Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
+                                  const std::vector<Feed>& feeds,
+                                  const std::vector<Node*>& targets,
+                                  const RunOptions& options) override {
+    return master_.run(fetches, feeds, targets, options);
+  }
+  void close() override { master_.close(); }
+  Resources& resources() override {
+    return worker_->containers().find_or_make("");
+  }
+
+ private:
+  const std::shared_ptr<LocalWorker> worker_;
+  ConstraintPlacement placement_;
+  Master master_;
+};
+
+}  // namespace
+
+Session::Session(Graph& graph, SessionOptions options) {
+  std::vector<std::string> devices = device_names(options);
+  if (devices.size() == 1)
+    impl_ = std::make_unique<OneDevice>(graph, options, std::move(devices));
+  else
+    impl_ =
+        std::make_unique<SeveralDevices>(graph, options, std::move(devices));
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Session::~Session() = default;
 
 void Session::close() { impl_->close(); }
 
 Graph& Session::graph() const { return impl_->graph; }
-Resources& Session::resources() { return impl_->resources; }
+Resources& Session::resources() { return impl_->resources(); }
+std::vector<std::string> Session::devices() const { return impl_->devices; }
 
 Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
                                          const std::vector<Feed>& feeds,
@@ -217,45 +224,7 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
       RONDO_RETURN_IF_ERROR(check_feed(feed));
     }
   }
-  // What is folded while compiling has the bits that it would have in a step.
-  const IntraOpThreads threads(impl_->intra_op);
-  RONDO_ASSIGN_OR_RETURN(auto compiled,
-                         impl_->compiled(fetches, feeds, targets));
-  std::unique_ptr<Step> step;
-  {
-    const std::lock_guard lock(compiled->mutex);
-    if (!compiled->idle.empty()) {
-      step = std::move(compiled->idle.back());
-      compiled->idle.pop_back();
-    }
-  }
-  if (!step)
-    step =
-        std::make_unique<Step>(*compiled->plan, impl_->pool, impl_->resources);
-
-  Cancellation cancellation;
-  const Impl::Running running(*impl_, cancellation);
-  int link = 0;
-  if (options.cancellation)
-    link = options.cancellation->on_cancel(
-        [&] { cancellation.cancel(options.cancellation->reason()); });
-  for (const Feed& feed : feeds) step->feeds().push_back(feed.tensor);
-  step->begin({.cancellation = &cancellation,
-               .deadline = options.timeout == Duration::max()
-                               ? Deadline::never()
-                               : Deadline(options.timeout),
-               .timeline = options.timeline,
-               .several_threads = impl_->inter_op > 1});
-  impl_->workers.run([&] { step->work(); });
-  if (options.cancellation) options.cancellation->forget(link);
-  auto result = step->finish();
-  if (result.ok())
-    // What variables, constants, feeds or other fetches hold stays theirs.
-    for (Tensor& tensor : *result)
-      if (!tensor.unique()) tensor = tensor.clone();
-  const std::lock_guard lock(compiled->mutex);
-  compiled->idle.push_back(std::move(step));
-  return result;
+  return impl_->run(fetches, feeds, targets, options);
 }
 
 Result<Tensor> Session::run(Value fetch, const std::vector<Feed>& feeds) {

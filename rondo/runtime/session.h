@@ -1,8 +1,10 @@
 // Session: runs parts of a graph.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "rondo/graph/graph.h"
 #include "rondo/kernels/cancellation.h"
 #include "rondo/kernels/resources.h"
+#include "rondo/runtime/run_options.h"
 #include "rondo/runtime/timeline.h"
 
 namespace rondo {
@@ -20,17 +23,19 @@ struct SessionOptions {
   // host's cores (rondo/base/cores.h).
   int inter_op_threads = 0;
   int intra_op_threads = 0;
-};
-
-struct RunOptions {
-  Duration timeout = Duration::max();
-  Timeline* timeline = nullptr;          // filled, where there is one
-  Cancellation* cancellation = nullptr;  // ends the run from outside
-};
-
-struct Feed {
-  Value value;
-  Tensor tensor;
+  // How many devices of each kind this process has: {{"cpu", 2}} are /cpu:0 and
+  // /cpu:1, which share the cores. Empty: one CPU. inter_op_threads are then
+  // those of each device, and without intra_op_threads the devices of a step
+  // share the cores.
+  std::map<std::string, int> devices = {};
+  // Whether a node that asks for a device that is not there runs elsewhere;
+  // otherwise it is an error.
+  bool allow_soft_placement = false;
+  // Whether what goes where is written to standard error, once for each kind of
+  // run.
+  bool log_device_placement = false;
+  // Whether f32 travels between devices as bf16, in half the bytes.
+  bool bf16_transfers = false;
 };
 
 // Keeps the variables of the programs it runs. What a run needs is compiled the
@@ -39,7 +44,11 @@ struct Feed {
 // session. Several threads may run at once.
 class RONDO_API Session {
  public:
+  class Impl;
+
   explicit Session(Graph& graph, SessionOptions options = {});
+  // One that runs elsewhere: open_session() of rondo/cluster/server.h.
+  explicit Session(std::unique_ptr<Impl> impl);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -57,9 +66,10 @@ class RONDO_API Session {
 
   Graph& graph() const;
   Resources& resources();
+  // Full names, "/job:localhost/task:0/cpu:0".
+  std::vector<std::string> devices() const;
 
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
+#include "rondo/graph/op_registry.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/state.h"
+#include "rondo/kernels/kernel_registry.h"
 
 namespace rondo {
 namespace {
@@ -69,7 +73,38 @@ TEST(Session, SaysWhatMustBeFed) {
       session.run(identity(x), {{x, Tensor::zeros({2}, DType::kI32)}});
   EXPECT_THAT(wrong_type.status().message(),
               HasSubstr("takes elements of f32, but was fed i32"));
-  EXPECT_TRUE(session.run(identity(x), {{x, Tensor::zeros({2})}}).ok());
+  Tensor moved = Tensor::zeros({2});
+  const Tensor kept = std::move(moved);
+  auto nothing = session.run(identity(x), {{x, moved}});
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_THAT(nothing.status().message(), HasSubstr("has no memory"));
+  EXPECT_TRUE(session.run(identity(x), {{x, kept}}).ok());
+  Value any = placeholder(g, {.shape = {kAny}});
+  const auto empty = session.run(identity(any), {{any, Tensor()}});
+  ASSERT_TRUE(empty.ok()) << empty.status().message();
+  EXPECT_EQ(empty->shape(), Shape{0});
+}
+
+TEST(Session, WhatAKernelThrowsWhileConstantsAreFoldedNamesItsNode) {
+  OpRegistry::process().add({.name = "TestThrowsAtOnce",
+                             .doc = "For tests.",
+                             .inputs = {{"x"}},
+                             .outputs = {"y"},
+                             .infer = [](InferContext& c) {
+                               c.output(c.dtype(0), c.shape(0));
+                               return Status();
+                             }});
+  KernelRegistry::process().add(
+      "TestThrowsAtOnce", "cpu",
+      from_function([](const Node&, KernelContext&) -> Status {
+        throw std::runtime_error("out of luck");
+      }));
+  Graph g;
+  Value y = make("TestThrowsAtOnce", {constant(g, 1, DType::kF32)}, {}, "bad");
+  Session session(g);
+  const auto got = session.run(y);
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.status().message(), "TestThrowsAtOnce \"bad\": out of luck");
 }
 
 }  // namespace

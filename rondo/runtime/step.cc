@@ -1,6 +1,8 @@
 #include "rondo/runtime/step.h"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 
 #include "rondo/kernels/layout.h"
@@ -9,10 +11,13 @@ namespace rondo {
 
 // What a kernel that has started and not ended keeps.
 struct Step::AsyncRun {
-  Ready ready;
+  AsyncRun(const Ready& r, int output_count)
+      : ready(r), outputs(static_cast<size_t>(output_count)) {}
+  const Ready ready;
   std::vector<Tensor> outputs;
-  KernelContext context;
-  Clock::time_point start = Clock::now();
+  std::optional<KernelContext> context;
+  const Clock::time_point start = Clock::now();
+  std::atomic<bool> over = false;
 };
 
 Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
@@ -22,6 +27,7 @@ Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
 
 void Step::begin(const Options& options) {
   options_ = options;
+  of_run_ = options.run_resources ? options.run_resources : &own_run_resources_;
   locks_ = options.several_threads || plan_.has_async;
   ready_.clear();
   next_ready_ = 0;
@@ -37,11 +43,15 @@ void Step::begin(const Options& options) {
   std::ranges::fill(iteration.has_live, 0);
   iteration.in_progress = 0;
   iteration.children.clear();
-  for (size_t i = 0; i < feeds_.size(); ++i)
+  for (size_t i = 0; i < feeds_.size(); ++i) {
+    // One of no elements may come without memory, which here would mean dead.
+    if (!feeds_[i].has_buffer())
+      feeds_[i] = Tensor::empty(feeds_[i].shape(), feeds_[i].dtype());
     for (const StepPlan::Edge& edge : plan_.feeds[i])
       deliver(root_, iteration, edge,
               edge.output == StepPlan::kControl ? Tensor() : feeds_[i], false,
               false);
+  }
   feeds_.clear();
   for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
 }
@@ -62,44 +72,70 @@ void make_row_major(Allocator& allocator, std::span<Tensor> tensors) {
 void Step::work() {
   Lock lock(mutex_, std::defer_lock);
   if (locks_) lock.lock();
-  std::vector<Tensor> outputs;
-  if (!spare_outputs_.empty()) {
-    outputs = std::move(spare_outputs_.back());
-    spare_outputs_.pop_back();
-  }
+  std::vector<Tensor> outputs = take_outputs();
   for (;;) {
-    if (options_.cancellation->cancelled())
-      fail(options_.cancellation->reason());
-    // A loop may always have something to do, and so never come to wait().
-    if (options_.deadline.left() == Duration::zero() && status_.ok())
-      fail(error(Code::kTimeout, "the run did not end in time"));
-    if (next_ready_ == ready_.size()) {
-      if (wait(lock)) continue;
-      spare_outputs_.push_back(std::move(outputs));
-      return;
-    }
-    const Ready ready = ready_[next_ready_++];
-    if (next_ready_ == ready_.size()) {
-      ready_.clear();
-      next_ready_ = 0;
-    }
-    ++in_progress_;
-    run_one(ready, outputs, lock);
+    look_for_an_end();
+    if (run_next(outputs, lock) || wait(lock)) continue;
+    spare_outputs_.push_back(std::move(outputs));
+    return;
   }
+}
+
+bool Step::work_some() {
+  Lock lock(mutex_, std::defer_lock);
+  if (locks_) lock.lock();
+  std::vector<Tensor> outputs = take_outputs();
+  for (;;) {
+    look_for_an_end();
+    if (run_next(outputs, lock) || tell_cancelled(lock)) continue;
+    spare_outputs_.push_back(std::move(outputs));
+    return over();
+  }
+}
+
+std::vector<Tensor> Step::take_outputs() {
+  if (spare_outputs_.empty()) return {};
+  std::vector<Tensor> outputs = std::move(spare_outputs_.back());
+  spare_outputs_.pop_back();
+  return outputs;
+}
+
+void Step::look_for_an_end() {
+  if (options_.cancellation->cancelled()) fail(options_.cancellation->reason());
+  // A loop may always have something to do, and so never come to wait().
+  if (options_.deadline.left() == Duration::zero() && status_.ok())
+    fail(error(Code::kTimeout, "the run did not end in time"));
+}
+
+// Whether there was one.
+bool Step::run_next(std::vector<Tensor>& outputs, Lock& lock) {
+  if (next_ready_ == ready_.size()) return false;
+  const Ready ready = ready_[next_ready_++];
+  if (next_ready_ == ready_.size()) {
+    ready_.clear();
+    next_ready_ = 0;
+  }
+  ++in_progress_;
+  run_one(ready, outputs, lock);
+  return true;
+}
+
+// What waits within a run that has failed is to stop; it answers in its own
+// time, and from this thread too, so without the lock. True when it was told
+// just now.
+bool Step::tell_cancelled(Lock& lock) {
+  if (status_.ok() || told_to_cancel_) return false;
+  told_to_cancel_ = true;
+  const Status reason = status_;
+  if (locks_) lock.unlock();
+  options_.cancellation->cancel(reason);
+  if (locks_) lock.lock();
+  return true;
 }
 
 // Until there is something to do, or false: the run is over.
 bool Step::wait(Lock& lock) {
-  if (!status_.ok() && !told_to_cancel_) {
-    // What waits within this run is to stop; it answers in its own time, and
-    // from this thread too, so without the lock.
-    told_to_cancel_ = true;
-    const Status reason = status_;
-    if (locks_) lock.unlock();
-    options_.cancellation->cancel(reason);
-    if (locks_) lock.lock();
-    return true;
-  }
+  if (tell_cancelled(lock)) return true;
   if (over()) {
     if (locks_) wake_.notify_all();
     return false;
@@ -111,10 +147,26 @@ bool Step::wait(Lock& lock) {
   return true;
 }
 
+// With the lock, by a thread that is about to leave it and this run alone.
+void Step::tell_others() {
+  wake_.notify_all();
+  if (options_.wake) options_.wake->notify();
+}
+
 void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
                    Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
-  if (ready.dead || it.kind != ItemKind::kKernel) {
+  if (!ready.dead && it.kind == ItemKind::kSwitch &&
+      inputs_of(ready)[1].count() != 1) {
+    complete(ready, {},
+             error(Code::kInvalidArgument,
+                   "the condition has shape {}, expected a scalar",
+                   inputs_of(ready)[1].shape().to_string()));
+  } else if (it.kind == ItemKind::kSend) {
+    send_parcel(ready, lock);
+  } else if (it.kind == ItemKind::kRecv && !ready.dead) {
+    start_recv(ready, lock);
+  } else if (ready.dead || it.kind != ItemKind::kKernel) {
     complete(ready, {}, {});
   } else if (it.async) {
     start_async(ready, lock);
@@ -135,8 +187,9 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   if (locks_) lock.unlock();
   const auto wanted = static_cast<size_t>(it.outputs);
   if (outputs.size() < wanted) outputs.resize(wanted);
-  KernelContext context(allocator_, resources_, stacks_, *options_.cancellation,
-                        inputs_of(ready), {outputs.data(), wanted});
+  KernelContext context(allocator_, resources_, *of_run_,
+                        *options_.cancellation, inputs_of(ready),
+                        {outputs.data(), wanted});
   const auto start =
       options_.timeline ? Clock::now() : Clock::time_point::min();
   Status status;
@@ -148,9 +201,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   } catch (const std::exception& e) {
     status = Status(Code::kInternal, e.what());
   }
-  if (options_.timeline)
-    options_.timeline->add(it.node->name(), std::string(it.node->op().name),
-                           start, Clock::now());
+  add_to_timeline(it, start);
   if (locks_) lock.lock();
   complete(ready, {outputs.data(), wanted}, status);
 }
@@ -158,24 +209,39 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
 void Step::start_async(const Ready& ready, Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
   lock.unlock();
-  make_row_major(allocator_, inputs_of(ready));
-  auto run = std::make_shared<AsyncRun>(
-      AsyncRun{ready, std::vector<Tensor>(static_cast<size_t>(it.outputs)),
-               KernelContext(allocator_, resources_, stacks_,
-                             *options_.cancellation, inputs_of(ready), {})});
-  run->context =
-      KernelContext(allocator_, resources_, stacks_, *options_.cancellation,
-                    inputs_of(ready), run->outputs);
-  it.async->start(run->context, [this, run](const Status& status) {
+  const auto run = std::make_shared<AsyncRun>(ready, it.outputs);
+  const auto done = [this, run](const Status& status) {
+    // A kernel that throws may have been done before.
+    if (run->over.exchange(true)) return;
     const StepPlan::Item& its = item(run->ready.item);
-    if (options_.timeline)
-      options_.timeline->add(its.node->name(), std::string(its.node->op().name),
-                             run->start, Clock::now());
+    add_to_timeline(its, run->start);
     const std::lock_guard guard(mutex_);
     complete(run->ready, run->outputs, status);
-    wake_.notify_all();
-  });
+    tell_others();
+  };
+  try {
+    make_row_major(allocator_, inputs_of(ready));
+    run->context.emplace(allocator_, resources_, *of_run_,
+                         *options_.cancellation, inputs_of(ready),
+                         run->outputs);
+    it.async->start(*run->context, done);
+  } catch (const Error& e) {
+    done(Status(e.code(), e.what()));
+  } catch (const std::exception& e) {
+    done(Status(Code::kInternal, e.what()));
+  }
   lock.lock();
+}
+
+void Step::add_to_timeline(const StepPlan::Item& it, Clock::time_point start) {
+  if (!options_.timeline) return;
+  options_.timeline->add(it.node->name(), std::string(it.node->op().name),
+                         start, Clock::now(), options_.device);
+}
+
+std::string Step::where(const StepPlan::Item& it) const {
+  if (options_.device.empty()) return it.node->describe();
+  return fmt::format("{} on {}", it.node->describe(), options_.device);
 }
 
 void Step::complete(const Ready& ready, std::span<Tensor> outputs,
@@ -185,7 +251,7 @@ void Step::complete(const Ready& ready, std::span<Tensor> outputs,
   if (!status.ok())
     fail(options_.cancellation->cancelled()
              ? options_.cancellation->reason()
-             : status.with_context(item(ready.item).node->describe()));
+             : status.with_context(where(item(ready.item))));
   if (status_.ok()) send(ready, outputs);
   for (Tensor& input : inputs_of(ready)) input.release();
   for (Tensor& output : outputs) output.release();
@@ -202,7 +268,7 @@ void Step::fail(Status status) {
 
 Result<std::vector<Tensor>> Step::finish() {
   // A lock that the run still holds is let go here.
-  stacks_.clear();
+  if (of_run_ == &own_run_resources_) own_run_resources_.clear();
   if (!status_.ok()) {
     // Whatever was under way is dropped.
     for (Tensor& slot : root_.live.front()->slots) slot.release();
@@ -226,8 +292,16 @@ void Step::make_ready(FrameRun& frame, Iteration& iteration, int number,
                       bool dead) {
   if (!status_.ok()) return;
   ++iteration.in_progress;
-  ready_.push_back({number, &frame, &iteration, dead});
-  if (locks_ && options_.several_threads) wake_.notify_one();
+  const Ready ready{number, &frame, &iteration, dead};
+  // Somebody waits for what is sent, so that comes first.
+  if (next_ready_ > 0 && item(number).kind == ItemKind::kSend)
+    ready_[--next_ready_] = ready;
+  else
+    ready_.push_back(ready);
+  if (!locks_ || !options_.several_threads) return;
+  wake_.notify_one();
+  if (options_.wake_for_ready && ready_.size() - next_ready_ > 1)
+    options_.wake->notify();
 }
 
 void Step::send(const Ready& ready, std::span<Tensor> outputs) {
@@ -244,18 +318,17 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
   }
   Tensor forwarded;
   int taken = -1;  // the output that lives, when only one does
-  Tensor which;
+  Tensor which;    // of a merge, once somebody takes it
   if (!ready.dead && it.kind == ItemKind::kNothing && it.inputs > 0)
     forwarded = std::move(inputs[0]);
   if (!ready.dead && it.kind == ItemKind::kSwitch) {
     taken = inputs[1].span<bool>()[0] ? 1 : 0;
     forwarded = std::move(inputs[0]);
   }
+  int live = -1;
   if (!ready.dead && it.kind == ItemKind::kMerge) {
-    const int live =
-        ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
+    live = ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
     forwarded = std::move(inputs[static_cast<size_t>(live)]);
-    which = Tensor::full<int64_t>(Shape{}, live);
   }
   for (size_t e = 0; e < edges_of(it).size(); ++e) {
     const StepPlan::Edge& edge = edges_of(it)[e];
@@ -266,10 +339,15 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
       continue;
     }
-    Tensor& source =
-        it.kind == ItemKind::kKernel ? outputs[static_cast<size_t>(edge.output)]
-        : it.kind == ItemKind::kMerge && edge.output == 1 ? which
-                                                          : forwarded;
+    if (live >= 0 && edge.output == 1 && !which.has_buffer()) {
+      which = allocator_.allocate(DType::kI64, {});
+      which.span<int64_t>()[0] = live;
+    }
+    Tensor& source = it.kind == ItemKind::kKernel || it.kind == ItemKind::kRecv
+                         ? outputs[static_cast<size_t>(edge.output)]
+                     : it.kind == ItemKind::kMerge && edge.output == 1
+                         ? which
+                         : forwarded;
     // A kernel that had nothing to give.
     if (!source.has_buffer()) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), true, false);
@@ -312,9 +390,7 @@ void Step::deliver(FrameRun& frame, Iteration& iteration,
     decided = true;
   } else if (!dead) {
     decided = iteration.has_live[local] == 0;
-    if (decided)
-      iteration.has_live[local] =
-          static_cast<char>(edge.slot - it.first_slot + 1);
+    if (decided) iteration.has_live[local] = edge.slot - it.first_slot + 1;
   } else {
     ++iteration.dead[local];
     if (from_enter) iteration.dead[local] = it.inputs;

@@ -5,12 +5,15 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/clock.h"
 #include "rondo/kernels/cancellation.h"
 #include "rondo/runtime/frame_run.h"
+#include "rondo/runtime/rendezvous.h"
 #include "rondo/runtime/step_plan.h"
+#include "rondo/runtime/step_wake.h"
 #include "rondo/runtime/timeline.h"
 
 namespace rondo {
@@ -29,6 +32,14 @@ class Step {
     Deadline deadline = Deadline::never();
     Timeline* timeline = nullptr;
     bool several_threads = false;  // will call work()
+    // For a part of a step that has others, on other devices: whose it is,
+    // where Send and Recv meet, what the parts keep together while they run,
+    // and who is told that there is something to do or that it is over.
+    std::string_view device = {};
+    Rendezvous* rendezvous = nullptr;
+    Resources* run_resources = nullptr;
+    StepWake* wake = nullptr;
+    bool wake_for_ready = false;  // also when one thread made several ready
   };
   // What the next run is fed, in the plan's order; begin() takes it.
   std::vector<Tensor>& feeds() { return feeds_; }
@@ -36,6 +47,8 @@ class Step {
   void begin(const Options& options);
   // Works on the run until it is over; several threads may at once.
   void work();
+  // Works on it until there is nothing to do at the moment; whether it is over.
+  bool work_some();
   // After work() has returned everywhere.
   Result<std::vector<Tensor>> finish();
 
@@ -55,6 +68,17 @@ class Step {
   void run_one(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
   void run_kernel(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
   void start_async(const Ready& ready, Lock& lock);
+  void send_parcel(const Ready& ready, Lock& lock);
+  void start_recv(const Ready& ready, Lock& lock);
+  void end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
+                Clock::time_point start);
+  std::string where(const StepPlan::Item& it) const;
+  void add_to_timeline(const StepPlan::Item& it, Clock::time_point start);
+  std::vector<Tensor> take_outputs();
+  void look_for_an_end();
+  bool run_next(std::vector<Tensor>& outputs, Lock& lock);
+  bool tell_cancelled(Lock& lock);
+  void tell_others();
   void complete(const Ready& ready, std::span<Tensor> outputs,
                 const Status& status);
   bool wait(Lock& lock);
@@ -83,7 +107,8 @@ class Step {
   const StepPlan& plan_;
   Allocator& allocator_;
   Resources& resources_;
-  Resources stacks_;  // of this run alone
+  Resources own_run_resources_;
+  Resources* of_run_ = nullptr;  // of this run alone
   std::vector<Tensor> feeds_;
   Options options_;
   bool locks_ = false;  // whether more than one thread may be in here

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rondo/graph/ops/transfer.h"
 #include "rondo/kernels/kernel_registry.h"
 
 namespace rondo {
@@ -16,6 +17,8 @@ ItemKind kind_of(const Node& node) {
   if (op == "Exit") return ItemKind::kExit;
   if (op == "NextIteration") return ItemKind::kNext;
   if (op == "Await") return ItemKind::kAwait;
+  if (is_send(node)) return ItemKind::kSend;
+  if (is_recv(node)) return ItemKind::kRecv;
   if (op == "NoOp" || op == "Identity" || op == "StopGradient" ||
       op == "LoopCond")
     return ItemKind::kNothing;
@@ -24,8 +27,8 @@ ItemKind kind_of(const Node& node) {
 
 class Compiler {
  public:
-  Compiler(Subgraph subgraph, Resources& resources)
-      : resources_(resources),
+  Compiler(Subgraph subgraph, Containers& containers)
+      : containers_(containers),
         plan_(std::make_unique<StepPlan>()),
         order_(ordered_nodes(subgraph)),
         item_of_(subgraph.graph->nodes().size(), -1),
@@ -41,6 +44,10 @@ class Compiler {
       feed_of_[id(feeds[i].node)] = static_cast<int>(i);
     for (Node* node : order_)
       if (feed_of_[id(node)] < 0) RONDO_RETURN_IF_ERROR(add_item(*node));
+    for (const Value& fetch : plan_->subgraph.fetches)
+      RONDO_RETURN_IF_ERROR(check_outside(fetch.node));
+    for (const Node* target : plan_->subgraph.targets)
+      RONDO_RETURN_IF_ERROR(check_outside(target));
     collect_edges();
     lay_out_edges();
     for (size_t i = 0; i < plan_->items.size(); ++i)
@@ -63,6 +70,15 @@ class Compiler {
     return item.kind == ItemKind::kEnter || item.kind == ItemKind::kExit
                ? item.target_frame
                : item.frame;
+  }
+
+  Status check_outside(const Node* node) {
+    if (output_frame(node) == 0) return {};
+    return error(
+        Code::kInvalidArgument,
+        "{} is within a loop, where it runs in each iteration: ask for "
+        "what leaves the loop",
+        node->describe());
   }
 
   // All that a node depends on is of one frame; that of loop-closing edges is
@@ -112,11 +128,16 @@ class Compiler {
     RONDO_ASSIGN_OR_RETURN(item.frame, frame_of(node));
     if (item.kind == ItemKind::kKernel) {
       RONDO_ASSIGN_OR_RETURN(
-          item.kernel, KernelRegistry::process().make(node, "cpu", resources_));
+          item.kernel,
+          KernelRegistry::process().make(node, "cpu", containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
       item.takes_layouts = item.kernel->takes_layouts();
     }
+    if (item.kind == ItemKind::kSend || item.kind == ItemKind::kRecv)
+      item.crossing = std::make_unique<Crossing>(node);
+    // What comes from other devices comes in their own time.
+    plan_->has_async = plan_->has_async || item.kind == ItemKind::kRecv;
     const int number = static_cast<int>(plan_->items.size());
     if (item.kind == ItemKind::kEnter) {
       item.target_frame = frame_entered(node, item.frame);
@@ -124,10 +145,13 @@ class Compiler {
       ++plan_->frames[static_cast<size_t>(item.target_frame)].enters;
     }
     StepPlan::Frame& frame = plan_->frames[static_cast<size_t>(item.frame)];
+    if (item.frame == 0 &&
+        (item.kind == ItemKind::kExit || item.kind == ItemKind::kNext))
+      return error(Code::kInvalidArgument,
+                   "{}: what it takes is not within a loop; values within a "
+                   "loop cannot be fed",
+                   node.describe());
     if (item.kind == ItemKind::kExit) {
-      if (item.frame == 0)
-        return error(Code::kInvalidArgument, "{}: it is not within a loop",
-                     node.describe());
       item.target_frame = frame.parent;
       frame.exits.push_back(number);
     }
@@ -185,7 +209,7 @@ class Compiler {
     }
   }
 
-  Resources& resources_;
+  Containers& containers_;
   std::unique_ptr<StepPlan> plan_;
   const std::vector<Node*> order_;
   std::vector<int> item_of_;  // by node id
@@ -197,8 +221,8 @@ class Compiler {
 }  // namespace
 
 Result<std::unique_ptr<StepPlan>> compile(Subgraph subgraph,
-                                          Resources& resources) {
-  return Compiler(std::move(subgraph), resources).run();
+                                          Containers& containers) {
+  return Compiler(std::move(subgraph), containers).run();
 }
 
 }  // namespace rondo

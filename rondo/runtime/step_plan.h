@@ -12,6 +12,8 @@
 
 #include "rondo/graph/subgraph.h"
 #include "rondo/kernels/kernel.h"
+#include "rondo/runtime/containers.h"
+#include "rondo/runtime/crossing.h"
 
 namespace rondo {
 
@@ -23,7 +25,9 @@ enum class ItemKind {
   kExit,     // out of it
   kNext,     // to the frame's next iteration
   kNothing,  // sends its inputs on
-  kAwait     // waits for tokens, dead or not, and is never dead
+  kAwait,    // waits for tokens, dead or not, and is never dead
+  kSend,     // to another device; dead tokens too
+  kRecv      // from another device; dead when what comes is
 };
 
 struct StepPlan {
@@ -39,11 +43,12 @@ struct StepPlan {
     ItemKind kind = ItemKind::kKernel;
     const Node* node = nullptr;
     std::unique_ptr<Kernel> kernel;
-    AsyncKernel* async = nullptr;  // the kernel, where it is one
-    bool takes_layouts = false;    // as the kernel says
-    int frame = 0;                 // where it runs
-    int local = 0;                 // its number among the frame's items
-    int first_slot = 0;            // its inputs in the frame's slots
+    AsyncKernel* async = nullptr;              // the kernel, where it is one
+    bool takes_layouts = false;                // as the kernel says
+    std::unique_ptr<const Crossing> crossing;  // of kSend and kRecv
+    int frame = 0;                             // where it runs
+    int local = 0;       // its number among the frame's items
+    int first_slot = 0;  // its inputs in the frame's slots
     int inputs = 0;
     int outputs = 0;
     int first_edge = 0;
@@ -71,9 +76,9 @@ struct StepPlan {
   bool has_async = false;
 };
 
-// Makes the kernels for "cpu", which will use `resources`. An error names the
-// node.
+// Makes the kernels for "cpu", each of which will use the container of its
+// node. An error names the node.
 Result<std::unique_ptr<StepPlan>> compile(Subgraph subgraph,
-                                          Resources& resources);
+                                          Containers& containers);
 
 }  // namespace rondo

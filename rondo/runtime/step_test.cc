@@ -40,6 +40,14 @@ class Detour final : public AsyncKernel {
   const bool forever_;
 };
 
+class Throws final : public AsyncKernel {
+ public:
+  explicit Throws(const Node&) {}
+  void start(KernelContext&, Done) override {
+    throw Error(Code::kResource, "nothing left");
+  }
+};
+
 Status run_fail(const Node&, KernelContext&) {
   return error(Code::kInvalidArgument, "as it must");
 }
@@ -65,7 +73,14 @@ void register_once() {
                                .outputs = {"y"},
                                .infer = like_input,
                                .kind = OpKind::kStateful});
+    OpRegistry::process().add({.name = "TestThrow",
+                               .doc = "For tests.",
+                               .inputs = {{"x"}},
+                               .outputs = {"y"},
+                               .infer = like_input,
+                               .kind = OpKind::kStateful});
     KernelRegistry::process().add("TestDetour", "cpu", from_class<Detour>());
+    KernelRegistry::process().add("TestThrow", "cpu", from_class<Throws>());
     KernelRegistry::process().add("TestFail", "cpu", from_function(run_fail));
     return true;
   }();
@@ -111,6 +126,19 @@ TEST_P(Runs, AFailureNamesTheNodeAndEndsWhatWaits) {
   EXPECT_EQ(result.status().message(), "TestFail \"bad\": as it must");
   EXPECT_TRUE(session.run(identity(x), feeds).ok());
   EXPECT_FALSE(session.run({waits, bad}, feeds).ok());
+}
+
+TEST_P(Runs, AnAsynchronousKernelThatCannotStartFailsTheRun) {
+  Graph g;
+  Value x = placeholder(g, {.shape = {2}, .name = "x"});
+  Value bad = make("TestThrow", {x}, {}, "bad");
+  Session session(g, options());
+  const std::vector<Feed> feeds{{x, Tensor::zeros({2})}};
+  for (int i = 0; i < 2; ++i) {
+    const auto result = session.run({detour(x), bad}, feeds);
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.status().message(), "TestThrow \"bad\": nothing left");
+  }
 }
 
 TEST_P(Runs, EndInTime) {

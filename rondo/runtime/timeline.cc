@@ -28,14 +28,20 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 void Timeline::add(std::string node, std::string op, Clock::time_point start,
-                   Clock::time_point end) {
+                   Clock::time_point end, std::string_view device) {
   const size_t id = std::hash<std::thread::id>()(std::this_thread::get_id());
   const std::lock_guard lock(mutex_);
   auto at = std::find(thread_ids_.begin(), thread_ids_.end(), id);
   if (at == thread_ids_.end()) at = thread_ids_.insert(at, id);
   events_.push_back({std::move(node), std::move(op),
                      microseconds(start - origin_), microseconds(end - start),
-                     static_cast<int>(at - thread_ids_.begin())});
+                     static_cast<int>(at - thread_ids_.begin()),
+                     std::string(device)});
+}
+
+void Timeline::add(Event event) {
+  const std::lock_guard lock(mutex_);
+  events_.push_back(std::move(event));
 }
 
 std::vector<Timeline::Event> Timeline::events() const {
@@ -44,17 +50,30 @@ std::vector<Timeline::Event> Timeline::events() const {
 }
 
 std::string Timeline::to_json() const {
-  std::string text = "{\"traceEvents\": [";
-  bool first = true;
-  for (const Event& event : events()) {
-    text += fmt::format(
-        "{}\n{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"ts\": {:.3f}, "
-        "\"dur\": {:.3f}, \"pid\": 0, \"tid\": {}, \"args\": {{\"op\": {}}}}}",
-        first ? "" : ",", quoted(event.node), quoted(event.op), event.start_us,
-        event.us, event.thread, quoted(event.op));
-    first = false;
+  // Each device is what the format calls a process.
+  const std::vector<Event> all = events();
+  std::vector<std::string> devices;
+  std::string text;
+  auto add = [&](const std::string& line) {
+    text += fmt::format("{}\n{}", text.empty() ? "" : ",", line);
+  };
+  for (const Event& event : all) {
+    auto at = std::find(devices.begin(), devices.end(), event.device);
+    if (at == devices.end()) {
+      at = devices.insert(at, event.device);
+      if (!event.device.empty())
+        add(
+            fmt::format("{{\"name\": \"process_name\", \"ph\": \"M\", "
+                        "\"pid\": {}, \"args\": {{\"name\": {}}}}}",
+                        devices.size() - 1, quoted(event.device)));
+    }
+    add(fmt::format(
+        "{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"ts\": {:.3f}, "
+        "\"dur\": {:.3f}, \"pid\": {}, \"tid\": {}, \"args\": {{\"op\": {}}}}}",
+        quoted(event.node), quoted(event.op), event.start_us, event.us,
+        at - devices.begin(), event.thread, quoted(event.op)));
   }
-  return text + "\n]}\n";
+  return fmt::format("{{\"traceEvents\": [{}\n]}}\n", text);
 }
 
 }  // namespace rondo

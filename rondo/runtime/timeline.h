@@ -4,6 +4,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/clock.h"
@@ -20,10 +21,13 @@ class RONDO_API Timeline {
     double start_us = 0;  // since the timeline was made
     double us = 0;
     int thread = 0;
+    std::string device;  // empty where there is only one
   };
 
   void add(std::string node, std::string op, Clock::time_point start,
-           Clock::time_point end);
+           Clock::time_point end, std::string_view device = {});
+  // An event of another process; its times are made to fit by the caller.
+  void add(Event event);
   std::vector<Event> events() const;
   // As chrome://tracing and Perfetto read it.
   std::string to_json() const;

@@ -9,13 +9,15 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/status.h"
 #include "rondo/graph/subgraph.h"
+#include "rondo/runtime/timeline.h"
 
 namespace rondo {
 
 // A master cuts a graph into parts, gives each worker its own once, and then
-// asks each worker, with one call a step, to run it. Workers of this process are
-// called directly; those of other processes through a stub of the same kind.
-class Worker {
+// asks each worker, with one call a step, to run it. Workers of this process
+// are called directly; those of other processes through a stub of the same
+// kind. Any thread.
+class RONDO_API Worker {
  public:
   // One device's share of a step.
   struct Part {
@@ -27,15 +29,25 @@ class Worker {
     int64_t step = 0;           // the same on every worker of a step
     std::vector<Tensor> feeds;  // of all parts, in order
     Deadline deadline = Deadline::never();
+    // Where there is one, it has the times of the worker's nodes by the time
+    // that `done` is called.
+    Timeline* timeline = nullptr;
   };
   using Done = std::function<void(Result<std::vector<Tensor>>)>;
 
   virtual ~Worker() = default;
+  // Full names, "/job:worker/task:1/cpu:0".
+  virtual std::vector<std::string> devices() const = 0;
   // Compiles the parts; the number stands for them from then on.
   virtual Result<int64_t> add(std::vector<Part> parts) = 0;
+  // Steps of it that run go on; none may begin any more.
   virtual void remove(int64_t graph) = 0;
-  // Starts a step; `done` gets what the parts fetch, in order.
+  // Starts a step and returns; `done` gets what the parts fetch, in order, once
+  // and from any thread. Fetched tensors may be shared with variables and
+  // feeds.
   virtual void run(StepCall call, Done done) = 0;
+  // The same, and waits for it; a worker of this process uses the thread.
+  virtual Result<std::vector<Tensor>> run_here(StepCall call);
   // Ends the step with `why`; a later run() of it fails at once.
   virtual void cancel(int64_t step, const Status& why) = 0;
 };

@@ -19,6 +19,7 @@ class WorkerPool {
   // Calls `work` on this thread and on every thread of the pool that is free
   // meanwhile, and returns when all these calls have.
   void run(const std::function<void()>& work);
+  size_t threads() const { return threads_.size(); }
 
  private:
   struct Job {

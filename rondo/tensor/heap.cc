@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <mutex>
 
 #include "rondo/base/log.h"
+#include "rondo/base/mutex.h"
 #include "rondo/tensor/block_map.h"
 #include "rondo/tensor/heap_file.h"
 
@@ -41,8 +41,8 @@ struct SharedHeap::Blocks {
   }
 
   const HeapFile file;  // without fd: private memory
-  std::mutex mutex;
-  BlockMap map;  // guarded by mutex
+  Mutex mutex;
+  BlockMap map RONDO_GUARDED_BY(mutex);
   // The heap from before the fork that made this process.
   Blocks* const inherited;
 };
@@ -92,7 +92,7 @@ void SharedHeap::after_fork() {
 void* SharedHeap::allocate(size_t bytes) {
   allocations_.fetch_add(1, std::memory_order_relaxed);
   if (!shareable()) return allocate_private(bytes);
-  std::lock_guard lock(blocks_->mutex);
+  const MutexLock lock(blocks_->mutex);
   const auto offset = blocks_->map.allocate(bytes);
   return offset ? base_ + *offset : nullptr;
 }
@@ -107,7 +107,7 @@ void SharedHeap::free(void* p) {
   }
   BlockMap::Freed freed;
   {
-    std::lock_guard lock(blocks_->mutex);
+    const MutexLock lock(blocks_->mutex);
     freed =
         blocks_->map.free(static_cast<uint64_t>(static_cast<char*>(p) - base_));
   }
@@ -122,7 +122,7 @@ void SharedHeap::free(void* p) {
   fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
             static_cast<off_t>(freed.cold.start),
             static_cast<off_t>(freed.cold.size()));
-  std::lock_guard lock(blocks_->mutex);
+  const MutexLock lock(blocks_->mutex);
   blocks_->map.cooled(freed.cold);
 }
 

@@ -146,6 +146,11 @@ Result<std::optional<CheckpointState>> get_checkpoint_state(
                    "{} is no whole list of checkpoints: line {} is \"{}\"",
                    path.string(), row, text.substr(0, 80));
   }
+  if (!file.eof())
+    return error(Code::kInvalidArgument,
+                 "cannot read the list of checkpoints {}; is it a file that this "
+                 "user may read?",
+                 path.string());
   if (state.model_checkpoint_path.empty())
     return error(Code::kInvalidArgument,
                  "{} is no whole list of checkpoints: it names none as the "

@@ -72,6 +72,12 @@ TEST_F(CheckpointStateTest, ADamagedFile) {
   EXPECT_EQ(why_not("model_checkpoint_path: \"a\"\nlater: 3\n"), "it is fine");
 }
 
+TEST_F(CheckpointStateTest, AFileThatCannotBeRead) {
+  std::filesystem::create_directory(folder_ + "/checkpoint");
+  EXPECT_THAT(get_checkpoint_state(folder_).status().message(),
+              HasSubstr("cannot read the list of checkpoints"));
+}
+
 TEST(Checkpoint, Names) {
   EXPECT_EQ(checkpoint_file("a/m-1"), "a/m-1.safetensors");
   EXPECT_EQ(checkpoint_file("m.safetensors"), "m.safetensors");

@@ -36,6 +36,7 @@ enum class Purpose : uint16_t {
   kStore = 1,    // a client of a TcpStore
   kControl = 2,  // a control link between two endpoints
   kStream = 3,   // a data stream between two endpoints
+  kLink = 4,     // calls and tensors between two tasks of a cluster
 };
 
 // What the connection is about; the layout belongs to the purpose's owner.

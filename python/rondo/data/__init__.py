@@ -6,9 +6,6 @@ x, y = dataset.make_one_shot_iterator().get_next()   # tensors of the graph
 for x, y in dataset: ...                              # or arrays, as they come
 """
 
-import atexit as _atexit
-
-from .._core import end_program_calls as _end_program_calls
 from .dataset import Dataset
 from .iterator import Iterator
 from .readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
@@ -20,6 +17,3 @@ __all__ = [
     "TFRecordDataset",
     "TextLineDataset",
 ]
-
-# Threads that read ahead may be in a generator of the program's.
-_atexit.register(_end_program_calls)

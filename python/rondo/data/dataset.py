@@ -133,10 +133,7 @@ class Dataset:
         the shortest."""
         flat = nest.flatten(datasets)
         for dataset in flat:
-            if not isinstance(dataset, Dataset):
-                raise InvalidArgumentError(
-                    f"Dataset.zip: {dataset!r} is not a data set"
-                )
+            _check_dataset(dataset, "zip")
         structure = nest.pack(datasets, [d._structure for d in flat])
         return Dataset(_core.Dataset.zip([d._core for d in flat]), structure, flat)
 
@@ -174,12 +171,12 @@ class Dataset:
         if first is None:
             raise InvalidArgumentError("Dataset.interleave: there are no elements")
         like = nest.call(map_func, first)
-        _check_dataset(like, "interleave")
+        _check_dataset(like, "interleave", "the function gave")
 
         def function(arrays):
             element = nest.pack(self._structure, [_value(a) for a in arrays])
             dataset = nest.call(map_func, element)
-            _check_dataset(dataset, "interleave")
+            _check_dataset(dataset, "interleave", "the function gave")
             return dataset._core
 
         types = [(dtype, _relaxed(shape)) for dtype, shape in like._core.types]
@@ -246,6 +243,7 @@ class Dataset:
 
     def concatenate(self, dataset):
         """The elements of the other data set after these."""
+        _check_dataset(dataset, "concatenate")
         return self._like(self._core.concatenate(dataset._core), dataset)
 
     def apply(self, transformation_func):
@@ -316,10 +314,10 @@ def _relaxed(shape):
     return None if shape is None else [None] * len(shape)
 
 
-def _check_dataset(dataset, what):
+def _check_dataset(dataset, what, how="got"):
     if not isinstance(dataset, Dataset):
         raise InvalidArgumentError(
-            f"Dataset.{what}: the function gave {dataset!r}, expected a data set"
+            f"Dataset.{what}: expected a data set, {how} {dataset!r}"
         )
 
 

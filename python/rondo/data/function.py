@@ -23,7 +23,7 @@ class GraphFunction:
                 for i, (dtype, shape) in enumerate(dataset._core.types)
             ]
             element = nest.pack(dataset._structure, inputs)
-            made = nest.call(function, element)
+            made = _called(function, element, what)
             if made is None:
                 raise InvalidArgumentError(f"Dataset.{what}: the function gave None")
             self.structure = made
@@ -32,7 +32,28 @@ class GraphFunction:
             if x.graph is not self.graph:
                 raise InvalidArgumentError(
                     f'Dataset.{what}: the function gave "{x.name}", a tensor of '
-                    "another graph"
+                    f"another graph; {_INSTEAD}"
+                )
+        for op in self.graph.get_operations():
+            if op.type == "Variable":
+                raise InvalidArgumentError(
+                    f"Dataset.{what}: the function makes a variable, "
+                    f"{op._node.describe()}, which nothing could initialize; {_INSTEAD}"
                 )
         self.inputs = [x._value for x in inputs]
         self.outputs = [x._value for x in outputs]
+
+
+_INSTEAD = (
+    "the function is a graph of its own, which runs apart from sessions: use an array, "
+    "or do this part to the tensors that get_next gives"
+)
+
+
+def _called(function, element, what):
+    try:
+        return nest.call(function, element)
+    except InvalidArgumentError as e:
+        if "is of another graph" not in str(e):
+            raise
+        raise InvalidArgumentError(f"Dataset.{what}: {e}; {_INSTEAD}") from e

@@ -9,6 +9,7 @@ from .. import _core
 from ..errors import InvalidArgumentError
 from .dtypes import as_dtype
 from .graph import get_default_graph
+from .op_gradients import gradient_for, with_gradient
 from .shape import TensorShape
 from .tensor import Tensor
 
@@ -74,10 +75,13 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
             if group:
                 hints.setdefault(group, x.dtype)
         values.append(x._value)
+    line = origin()
     node = graph._core.add(
-        op, values, attrs or {}, name or "", list(control_inputs), origin()
+        op, values, attrs or {}, name or "", list(control_inputs), line
     )
-    return graph._added(node)
+    made = graph._added(node)
+    gradient = gradient_for(graph, op)
+    return made if gradient is None else with_gradient(made, gradient, line)
 
 
 def one(op, inputs=(), attrs=None, name=None):

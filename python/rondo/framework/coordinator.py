@@ -65,11 +65,15 @@ class Coordinator:
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """with coord.stop_on_exception(): what is raised within requests a stop."""
+        """with coord.stop_on_exception(): what is raised within requests a stop, and
+        is for join() to raise; Ctrl-C and the like go on at once besides."""
         try:
             yield
         except Exception as e:
             self.request_stop(e)
+        except BaseException as e:
+            self.request_stop(e)
+            raise
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Waits until a stop is requested; whether one was."""

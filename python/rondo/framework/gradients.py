@@ -1,6 +1,7 @@
 """gradients: the operations that compute derivatives."""
 
 from .. import _core
+from ..errors import InvalidArgumentError
 from .build import convert_to_tensor, graph_of
 from .tensor import IndexedSlices, Tensor
 
@@ -28,6 +29,10 @@ def gradients(
     ys = [convert_to_tensor(y, graph=graph) for y in ys]
     grads = []
     if grad_ys is not None:
+        if len(_listed(grad_ys)) != len(ys):
+            raise InvalidArgumentError(
+                f"gradients: there are {len(_listed(grad_ys))} grad_ys for {len(ys)} ys"
+            )
         for y, g in zip(ys, _listed(grad_ys)):  # noqa: B905
             if g is None:
                 from ..ops import array

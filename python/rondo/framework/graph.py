@@ -44,6 +44,8 @@ class Graph:
         self._collections = {}
         # Python functions that operations of this graph call.
         self._host_functions = []
+        # By operation, gradients to take instead of its own.
+        self._gradient_overrides = {}
         # What variable scopes keep: variables by name, and names in use.
         self._variables = {}
         self._scope_names = {}
@@ -51,6 +53,8 @@ class Graph:
         # Data sets that iterators take elements from; shuffles without a seed.
         self._datasets = []
         self._shuffles = 0
+        # Where variables are kept; "": their worker's own container.
+        self.container_name = ""
         self._devices = DeviceStack()
         self._finalized = False
         # Vectors of uint8 that are text: a run gives bytes for them.
@@ -59,11 +63,11 @@ class Graph:
     @contextlib.contextmanager
     def as_default(self):
         """with graph.as_default(): operations are added to this graph."""
-        _stack().append(self)
+        _defaults.graphs.append(self)
         try:
             yield self
         finally:
-            _stack().remove(self)
+            remove_last(_defaults.graphs, self)
 
     def get_operations(self):
         """All operations, in the order in which they were made."""
@@ -162,6 +166,25 @@ class Graph:
             )
 
     @contextlib.contextmanager
+    def colocate_with(self, op, ignore_existing=False):
+        """Operations made within go to the device of this one."""
+        self._core.enter_colocate_scope(node_of(op), ignore_existing)
+        try:
+            yield
+        finally:
+            self._core.exit_scope()
+
+    @contextlib.contextmanager
+    def container(self, name):
+        """Variables made within are kept in this container of their worker, which
+        sessions on the same worker share."""
+        before, self.container_name = self.container_name, name
+        try:
+            yield
+        finally:
+            self.container_name = before
+
+    @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
         """Operations made within run after these; None drops all others."""
         clear = control_inputs is None
@@ -171,6 +194,14 @@ class Graph:
             yield
         finally:
             self._core.exit_scope()
+
+    def gradient_override_map(self, op_type_map):
+        """with graph.gradient_override_map({"Sign": "Straight"}): the gradient of
+        the operations made within is the one that RegisterGradient("Straight")
+        registered."""
+        from .op_gradients import overridden
+
+        return overridden(self, op_type_map)
 
     def add_to_collection(self, name, value):
         from .tensor import Tensor
@@ -212,6 +243,10 @@ class Graph:
     @seed.setter
     def seed(self, seed):
         self._core.seed = seed or 0
+
+    def to_dot(self):
+        """The graph in Graphviz's language: for `dot -Tsvg`."""
+        return _core.to_dot(self._core)
 
     def __repr__(self):
         return f"<rondo.Graph of {len(self._core)} operations>"
@@ -277,6 +312,11 @@ class Operation:
     def device(self):
         return self._node.device
 
+    def colocation_groups(self):
+        """Where it goes by colocate_with, as TensorFlow writes it."""
+        names = self._node.colocated_with or [self._node.name]
+        return [f"loc:@{name}".encode() for name in names]
+
     @property
     def origin(self):
         """The line of the program that made it: "train.py:12"."""
@@ -333,8 +373,13 @@ _defaults = _Defaults()
 _global = [Graph()]
 
 
-def _stack():
-    return _defaults.graphs
+def remove_last(stack, item):
+    """Takes the innermost of an item off: the same one may be entered twice, and
+    what was entered by hand may be left in another order."""
+    for i in reversed(range(len(stack))):
+        if stack[i] is item:
+            del stack[i]
+            return
 
 
 def get_default_graph():
@@ -360,6 +405,16 @@ def name_scope(name, default_name=None, values=None):
 def device(name):
     """Operations made within ask for this device, such as "/cpu:0"."""
     return get_default_graph().device(name)
+
+
+def colocate_with(op, ignore_existing=False):
+    """Operations made within go to the device of this one."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(name):
+    """Variables made within are kept in this container of their worker."""
+    return get_default_graph().container(name)
 
 
 def control_dependencies(control_inputs):

@@ -32,15 +32,16 @@ def export_meta_graph(
     return None
 
 
-def import_graph(meta_graph_or_file, clear_devices: bool) -> Graph:
-    """Adds a saved graph to the default graph; gives that."""
+def import_graph(meta_graph_or_file, clear_devices: bool, scope: str) -> Graph:
+    """Adds a saved graph to the default graph, within a scope if one is named; gives
+    that. When it cannot be added, nothing of it is."""
     graph = get_default_graph()
     first = len(graph._core)
     if isinstance(meta_graph_or_file, bytes):
-        _take_in(graph, lambda c: _core.import_graph_def(c, meta_graph_or_file))
+        _take_in(graph, lambda c: _core.import_graph_def(c, meta_graph_or_file, scope))
     else:
         path = os.fspath(meta_graph_or_file)
-        _take_in(graph, lambda c: _core.import_graph(c, path))
+        _take_in(graph, lambda c: _core.import_graph(c, path, scope))
     if clear_devices:
         for node in graph._core.nodes[first:]:
             node.device = ""

@@ -184,14 +184,18 @@ def import_meta_graph(
 
     Its tensors and operations are found by name (get_tensor_by_name,
     get_operation_by_name) and in the collections that they were in; operations
-    without outputs are in no collection.
+    without outputs are in no collection. With `import_scope`, all names begin with
+    it, and the Saver still knows the variables by those that they had. When a name
+    is taken in the graph, that is an error, and nothing is added.
     """
-    if import_scope:
-        raise InvalidArgumentError("import_meta_graph: import_scope is not supported")
+    scope = (import_scope or "").rstrip("/")
     before = len(get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES))
-    graph: Graph = meta_graph.import_graph(meta_graph_or_file, clear_devices)
+    graph: Graph = meta_graph.import_graph(meta_graph_or_file, clear_devices, scope)
     variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)[before:]
-    return Saver(variables) if variables else None
+    if not variables:
+        return None
+    prefix = f"{scope}/" if scope else ""
+    return Saver({v._name.removeprefix(prefix): v for v in variables})
 
 
 def _named(var_list) -> list[tuple[str, Variable]]:

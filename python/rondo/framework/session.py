@@ -1,14 +1,13 @@
 """Session: runs parts of a graph with feeds and fetches."""
 
+import collections
 import contextlib
 import threading
-
-import numpy as np
 
 from .. import _core
 from ..errors import InvalidArgumentError
 from .build import to_array
-from .graph import Operation, get_default_graph
+from .graph import Operation, get_default_graph, remove_last
 from .tensor import IndexedSlices, Tensor
 
 # Of their outputs a run gives bytes.
@@ -24,14 +23,58 @@ _GIVES_BYTES = frozenset(
 
 
 class ConfigProto:
-    """Threads of a session: for independent operations, and within one.
+    """What a session runs on.
 
-    0: one between operations, as many within one as there are cores.
+    Threads: between independent operations of a device, and within one
+    operation; 0: one between operations, and within one as many as there are
+    cores, which the devices of a run share.
+
+    `device_count={"CPU": 2}` gives the session the devices /cpu:0 and /cpu:1.
+    An operation that asks for a device that is not there is an error, or with
+    `allow_soft_placement` runs elsewhere. `log_device_placement` writes to
+    standard error what runs where.
+
+    On a cluster, `device_filters=["/job:ps", "/job:worker/task:0"]` leaves out
+    the tasks that match none of them, which then need not be up.
     """
 
-    def __init__(self, inter_op_parallelism_threads=0, intra_op_parallelism_threads=0):
+    def __init__(
+        self,
+        inter_op_parallelism_threads=0,
+        intra_op_parallelism_threads=0,
+        *,
+        device_count=None,
+        allow_soft_placement=False,
+        log_device_placement=False,
+        device_filters=None,
+    ):
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
+        self.device_count = dict(device_count or {})
+        self.allow_soft_placement = allow_soft_placement
+        self.log_device_placement = log_device_placement
+        self.device_filters = list(device_filters or [])
+
+    def _devices(self):
+        devices = {}
+        for kind, count in self.device_count.items():
+            if count < 0:
+                raise InvalidArgumentError(f"device_count: {count} of {kind}")
+            # One says "no GPU" on a machine that has none.
+            if count > 0:
+                devices[kind.lower()] = count
+        return devices
+
+
+class DeviceAttributes:
+    """A device of Session.list_devices()."""
+
+    def __init__(self, name):
+        self.name = name
+        self.device_type = name.rsplit("/", 1)[1].split(":")[0].upper()
+
+    def __repr__(self):
+        return f"<{self.device_type} device {self.name}>"
 
 
 class RunOptions:
@@ -78,21 +121,32 @@ def session_for(session):
 class Session:
     """Runs parts of a graph, and keeps its variables between runs.
 
+    With a `target`, "grpc://host:port" of a rondo.train.Server, it runs on the
+    tasks of that server's cluster, and the variables are theirs.
+
     Several threads may run at once. Ctrl-C ends a run.
     """
 
     def __init__(self, target="", graph=None, config=None):
-        if target:
-            raise InvalidArgumentError(
-                f'target: "{target}" is not known; "" is this process'
-            )
         config = config or ConfigProto()
         self.graph = graph or get_default_graph()
-        self._session = _core.Session(
-            self.graph._core,
-            inter_op_threads=config.inter_op_parallelism_threads,
-            intra_op_threads=config.intra_op_parallelism_threads,
-        )
+        if target:
+            self._session = _core.open_session(
+                self.graph._core,
+                target,
+                device_filters=config.device_filters,
+                allow_soft_placement=config.allow_soft_placement,
+                log_device_placement=config.log_device_placement,
+            )
+        else:
+            self._session = _core.Session(
+                self.graph._core,
+                inter_op_threads=config.inter_op_parallelism_threads,
+                intra_op_threads=config.intra_op_parallelism_threads,
+                devices=config._devices(),
+                allow_soft_placement=config.allow_soft_placement,
+                log_device_placement=config.log_device_placement,
+            )
         self._entered = []
 
     def run(
@@ -121,6 +175,10 @@ class Session:
         result_of = self._collect(fetches, values, nodes, {})
         feeds = self._feeds(feed_dict) if feed_dict else []
         if options is not None:
+            if not isinstance(options, RunOptions):
+                raise InvalidArgumentError(
+                    f"run: options is {options!r}, expected rondo.RunOptions"
+                )
             if options.timeout_in_ms:
                 timeout = options.timeout_in_ms / 1000
         tracing = trace is not None or (
@@ -133,6 +191,20 @@ class Session:
             with open(trace, "w") as file:
                 file.write(json)
         return result_of(arrays)
+
+    def list_devices(self):
+        """The devices that operations can ask for, with `name` and
+        `device_type`."""
+        core = self._session
+        if core is None:
+            raise InvalidArgumentError("list_devices: this session is closed")
+        return [DeviceAttributes(name) for name in core.devices]
+
+    @staticmethod
+    def reset(target, containers=None, config=None):
+        """Clears containers of variables, all of them unless some are named, on
+        all tasks of the cluster that the server at `target` belongs to."""
+        _core.reset_cluster(target, list(containers or []))
 
     def make_callable(self, fetches, feed_list=None):
         """A function of the values of feed_list that runs fetches."""
@@ -153,16 +225,19 @@ class Session:
             parts = {
                 k: self._collect(v, values, nodes, places) for k, v in what.items()
             }
-            return lambda arrays: type(what)((k, f(arrays)) for k, f in parts.items())
+            return lambda arrays: _dict_like(
+                what, ((k, f(arrays)) for k, f in parts.items())
+            )
         if isinstance(what, (list, tuple)):
             items = [self._collect(x, values, nodes, places) for x in what]
             if hasattr(what, "_fields"):
                 return lambda arrays: type(what)(*(f(arrays) for f in items))
             return lambda arrays: type(what)(f(arrays) for f in items)
         if what is None:
-            raise InvalidArgumentError("run: a fetch is None")
-        if isinstance(what, np.ndarray):  # rondo.zeros gives arrays
-            return lambda arrays: what
+            raise InvalidArgumentError(
+                "run: a fetch is None, as is the gradient of what the loss does not "
+                "depend on"
+            )
         if isinstance(what, IndexedSlices):
             parts = [what.values, what.indices, what.dense_shape]
             got = [
@@ -192,6 +267,10 @@ class Session:
         return result
 
     def _feeds(self, feed_dict):
+        if not isinstance(feed_dict, dict):
+            raise InvalidArgumentError(
+                f"feed_dict: expected a dict of tensors to arrays, got {feed_dict!r}"
+            )
         feeds = []
         for key, value in feed_dict.items():
             tensor = self.graph.as_graph_element(key)
@@ -229,7 +308,7 @@ class Session:
         try:
             yield self
         finally:
-            _defaults.sessions.remove(self)
+            remove_last(_defaults.sessions, self)
 
     def __enter__(self):
         scopes = contextlib.ExitStack()
@@ -256,6 +335,13 @@ class InteractiveSession(Session):
     def close(self):
         super().close()
         self._scopes.close()
+
+
+def _dict_like(what, items):
+    """A dict of these items, of the same kind where that can be made of items."""
+    if isinstance(what, collections.defaultdict):
+        return collections.defaultdict(what.default_factory, items)
+    return type(what)(items)
 
 
 class IndexedSlicesValue:

@@ -46,7 +46,12 @@ class Variable(Operators):
             initial = build.convert_to_tensor(
                 initial_value, dtype, name + "/initial_value", graph=graph
             )
-            attrs = {"dtype": initial.dtype, "shape": initial.shape.dims}
+            self._container = graph.container_name
+            attrs = {
+                "dtype": initial.dtype,
+                "shape": initial.shape.dims,
+                "container": self._container,
+            }
             made = build.make("Variable", [], attrs, name, graph=graph)
             self._tensor = made.outputs[0]
             self._name = made.name
@@ -71,7 +76,9 @@ class Variable(Operators):
         its initial one."""
         self = cls.__new__(cls)
         self._tensor = tensor
-        self._name = tensor._value.node.attrs["variable"] or tensor.op.name
+        attrs = tensor._value.node.attrs
+        self._name = attrs["variable"] or tensor.op.name
+        self._container = attrs["container"]
         self.initializer = None if set_it is None else set_it.op
         self.initial_value = None if set_it is None else set_it.op.inputs[0]
         self.trainable = trainable
@@ -113,6 +120,7 @@ class Variable(Operators):
             "variable": self._name,
             "dtype": self.dtype,
             "shape": self.shape.dims,
+            "container": self._container,
         }
 
     def _change(self, op, inputs, name=None):

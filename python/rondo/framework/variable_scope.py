@@ -121,10 +121,14 @@ def variable_scope(
             yield scope
     finally:
         graph._variable_scope = outer
-        # Names that are made unique begin again when the scope is entered again,
-        # so that a model that is built twice finds its variables.
-        for used in [n for n in graph._scope_names if n.startswith(name + "/")]:
-            del graph._scope_names[used]
+        _forget_scopes_within(graph, name)
+
+
+def _forget_scopes_within(graph, name):
+    """Default names begin anew when the scope is entered again, so that with reuse
+    the same layers find the same variables."""
+    for inner in [n for n in graph._scope_names if n.startswith(f"{name}/")]:
+        del graph._scope_names[inner]
 
 
 def _unique_scope(graph, outer, name):

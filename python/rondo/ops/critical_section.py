@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from ..framework import build
+from ..framework import build, nest
 from ..framework.graph import Operation, get_default_graph
 from ..framework.tensor import Tensor
 from ..framework.variable import group
@@ -44,7 +44,7 @@ class CriticalSection:
                 with self._graph.control_dependencies([lock]):
                     given = fn()
                     ends = []
-                    held = _map(given, lambda x: self._hold(x, ends))
+                    held = nest.map_structure(lambda x: self._hold(x, ends), given)
             finally:
                 self._within = False
             if not ends:
@@ -56,7 +56,7 @@ class CriticalSection:
                 released = self.release(lock)
             # Who uses a result makes the lock be let go.
             with self._graph.control_dependencies([released]):
-                return _map(held, _again)
+                return nest.map_structure(_again, held)
 
     def acquire(self, name: str | None = None) -> Tensor:
         """The lock, once this run has it: for release()."""
@@ -93,11 +93,3 @@ class CriticalSection:
 
 def _again(x):
     return group(x) if isinstance(x, Operation) else identity(x)
-
-
-def _map(x, f):
-    if isinstance(x, dict):
-        return {k: _map(v, f) for k, v in x.items()}
-    if isinstance(x, (list, tuple)):
-        return type(x)(_map(v, f) for v in x)
-    return f(x)

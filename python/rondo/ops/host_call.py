@@ -9,6 +9,7 @@ from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor, graph_of, origin
 from ..framework.dtypes import as_dtype
 from ..framework.graph import GraphKeys, Operation
+from ..framework.op_gradients import gradient_for, with_gradient
 from . import array
 
 
@@ -73,19 +74,23 @@ def py_func(func, inp, Tout, stateful=True, name=None):
     )
     graph._host_functions.append(function)
     made = Operation(node, graph)
+    gradient = gradient_for(graph, "HostCall")
+    if gradient is not None:
+        made = with_gradient(made, gradient, origin())
     if not types:
         return made if not several else []
     return made.outputs if several else made.outputs[0]
 
 
-class _Differentiated:
+class Differentiated:
     """Whom a CustomGradient node asks. The graph keeps it."""
 
-    def __init__(self, graph, function, ys, xs):
+    def __init__(self, graph, function, ys, xs, what="custom_gradient"):
         self._graph = graph
         self._function = function
         self._ys = ys
         self._xs = xs
+        self._what = what
 
     def gradient(self, names):
         with self._graph.as_default():
@@ -97,7 +102,7 @@ class _Differentiated:
             got = list(got) if isinstance(got, (list, tuple)) else [got]
             if len(got) != len(self._xs):
                 raise InvalidArgumentError(
-                    f"custom_gradient: its function gave {len(got)} gradients for "
+                    f"{self._what}: its function gave {len(got)} gradients for "
                     f"{len(self._xs)} arguments"
                 )
             return [self._name(x, g) for x, g in zip(self._xs, got)]  # noqa: B905
@@ -108,7 +113,7 @@ class _Differentiated:
         grad = convert_to_tensor(grad, x.dtype, graph=self._graph)
         if not grad.shape.is_compatible_with(x.shape):
             raise InvalidArgumentError(
-                f"custom_gradient: a gradient has shape {grad.shape}, its argument "
+                f"{self._what}: a gradient has shape {grad.shape}, its argument "
                 f"{x.shape}"
             )
         return grad.name
@@ -141,7 +146,7 @@ def custom_gradient(f):
             convert_to_tensor(y, graph=graph) for y in (result if several else [result])
         ]
         _refuse_variables(graph, ys, xs)
-        asked = _Differentiated(graph, function, ys, xs)
+        asked = Differentiated(graph, function, ys, xs)
         node = _core.add_custom_gradient(
             graph._core,
             asked,

@@ -54,6 +54,27 @@ class QueueBase:
         # What makes no sense is refused here, not where it is first used.
         self._size = self._one("QueueSize", [], None)
 
+    @staticmethod
+    def from_list(index: Any, queues: Any) -> QueueBase:
+        """queues[index], of queues whose elements are all of one kind. The index is
+        a number or a constant: which queue it is, is part of the graph."""
+        queues = _listed(queues)
+        for queue in queues:
+            if not isinstance(queue, QueueBase):
+                raise InvalidArgumentError(f"from_list: {queue!r} is not a queue")
+            first = queues[0]
+            if queue._dtypes != first._dtypes or queue._names != first._names:
+                raise InvalidArgumentError(
+                    f'from_list: the elements of "{queue.name}" and "{first.name}" '
+                    "have other types or names"
+                )
+        numbers = build.static_ints(index)
+        if len(numbers) != 1 or not -len(queues) <= numbers[0] < len(queues):
+            raise InvalidArgumentError(
+                f"from_list: the index is {index!r}, and there are {len(queues)} queues"
+            )
+        return queues[numbers[0]]
+
     @property
     def name(self) -> str:
         return self._name

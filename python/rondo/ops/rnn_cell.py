@@ -6,6 +6,9 @@ from .. import initializers as _initializers
 from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor
 from ..framework.dtypes import as_dtype, float32
+from ..framework.nest import flatten as _flat  # noqa: F401
+from ..framework.nest import map_structure as _map
+from ..framework.nest import pack as _packed  # noqa: F401
 from ..framework.variable_scope import get_variable, variable_scope
 from . import array, math, matrix, nn
 
@@ -372,29 +375,6 @@ class DropoutWrapper(_Wrapper):
 
 def _is_one(keep):
     return isinstance(keep, (int, float)) and keep == 1
-
-
-def _map(function, structure):
-    """The function of each leaf of nested tuples."""
-    if isinstance(structure, (list, tuple)):
-        parts = [_map(function, part) for part in structure]
-        if hasattr(structure, "_fields"):
-            return type(structure)(*parts)
-        return type(structure)(parts)
-    return function(structure)
-
-
-def _flat(structure):
-    """The leaves of nested tuples, in order."""
-    if isinstance(structure, (list, tuple)):
-        return [leaf for part in structure for leaf in _flat(part)]
-    return [structure]
-
-
-def _packed(structure, leaves):
-    """These leaves as another structure has its own."""
-    leaves = iter(leaves)
-    return _map(lambda _: next(leaves), structure)
 
 
 __all__ = [

@@ -19,6 +19,7 @@ from ..framework.queue_runner import (
     start_queue_runners,
 )
 from ..framework.saver import Saver, import_meta_graph
+from ..framework.server import Server
 from .cluster_spec import ClusterSpec
 from .composed_optimizer import AdadeltaOptimizer, FtrlOptimizer
 from .decay import (
@@ -95,6 +96,7 @@ from .session_run_hook import (
 )
 from .step_timer import SecondOrStepTimer
 from .supervisor import Supervisor
+from .sync_replicas import SyncReplicasOptimizer
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -126,6 +128,7 @@ __all__ = [
     "QueueRunner",
     "RMSPropOptimizer",
     "Saver",
+    "Server",
     "Scaffold",
     "SecondOrStepTimer",
     "SessionCreator",
@@ -139,6 +142,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
+    "SyncReplicasOptimizer",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",

@@ -62,7 +62,9 @@ class Optimizer:
             with graph.control_dependencies(updates):
                 updates += self._finish()
             if global_step is not None:
-                updates.append(global_step.assign_add(_one_of(global_step)).op)
+                # Whoever sees the new step sees what it changed.
+                with graph.control_dependencies(updates):
+                    updates.append(global_step.assign_add(_one_of(global_step)).op)
             return group(*updates, name="update")
 
     def minimize(
@@ -96,7 +98,9 @@ class Optimizer:
         if key not in self._slots:
             graph = var.graph
             label = f"{var.op.name}/{self._name}/{name}"
-            with graph.name_scope(None), graph.control_dependencies(None):
+            outside = graph.name_scope(None)
+            beside = graph.container(var._container)
+            with outside, beside, graph.control_dependencies(None):
                 value = _array.fill(var.shape, _build.to_array(initial, var.dtype))
                 self._slots[key] = Variable(value, trainable=False, name=label)
         return self._slots[key]

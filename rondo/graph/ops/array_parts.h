@@ -26,7 +26,7 @@ Result<PartialShape> shape_from(const InferContext& c, int i);
 int64_t length_of(const InferContext& c, int i);
 // Of operations that read as much as they write.
 OpCost moved_cost(const Node& node);
-// Of operations that only give a tensor another shape.
+// Of operations that hand a tensor on, look at its shape, or give it another.
 OpCost no_cost(const Node& node);
 std::vector<Value> outputs_of(Node& node);
 // The gradient of each output; zeros where nothing depends on it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -145,7 +146,8 @@ void register_basic_ops(OpRegistry& ops) {
            .outputs = {"output"},
            .attrs = {{"value", Tensor(), true, "its value"}},
            .infer = infer_const,
-           .constant = true});
+           .constant = true,
+           .cost = array::no_cost});
   ops.add({.name = "Placeholder",
            .doc = "A tensor that every run must be given.",
            .outputs = {"output"},
@@ -154,6 +156,7 @@ void register_basic_ops(OpRegistry& ops) {
                       "what is known of its shape"}},
            .infer = infer_placeholder,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   ops.add({.name = "Fill",
            .doc = "A tensor of the given shape with every element `value`.",
@@ -179,31 +182,36 @@ void register_basic_ops(OpRegistry& ops) {
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .gradient = pass_through});
+           .gradient = pass_through,
+           .cost = array::no_cost});
   ops.add({.name = "StopGradient",
            .doc = "x itself; no gradient flows back through it.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .constant = true});
+           .constant = true,
+           .cost = array::no_cost});
   ops.add({.name = "Shape",
            .doc = "The extents of x as a vector of i64.",
            .inputs = {{"x"}},
            .outputs = {"extents"},
            .infer = infer_shape,
-           .constant = true});
+           .constant = true,
+           .cost = array::no_cost});
   ops.add({.name = "Rank",
            .doc = "The number of extents of x, an i64.",
            .inputs = {{"x"}},
            .outputs = {"rank"},
            .infer = infer_index_scalar,
-           .constant = true});
+           .constant = true,
+           .cost = array::no_cost});
   ops.add({.name = "Size",
            .doc = "The number of elements of x, an i64.",
            .inputs = {{"x"}},
            .outputs = {"size"},
            .infer = infer_index_scalar,
-           .constant = true});
+           .constant = true,
+           .cost = array::no_cost});
   ops.add({.name = "Reshape",
            .doc = "The elements of x under another shape. One extent may be "
                   "-1, which means what is left.",
@@ -211,7 +219,8 @@ void register_basic_ops(OpRegistry& ops) {
                       {"shape", TypeSet::kIndex, false, 0}},
            .outputs = {"y"},
            .infer = infer_reshape,
-           .gradient = reshape_gradient});
+           .gradient = reshape_gradient,
+           .cost = array::no_cost});
   ops.add({.name = "Cast",
            .doc = "x with its elements converted to another type. Floating "
                   "point becomes integer by cutting off the fraction; bool is "

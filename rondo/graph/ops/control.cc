@@ -1,5 +1,6 @@
 #include "rondo/graph/ops/control.h"
 
+#include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
@@ -79,14 +80,18 @@ class BranchContext final : public FlowContext {
       : FlowContext(graph), condition_(condition), branch_(taken ? 1 : 0) {}
 
   Node& pivot() override {
-    if (!pivot_)
+    if (!pivot_) {
+      // Of all that is to be in the branch, whatever else that waits for.
+      const ControlScope free(graph(), {}, true);
       pivot_ = &graph().add({.op = "Identity",
                              .inputs = {condition_},
                              .name = branch_ ? "then" : "else"});
+    }
     return *pivot_;
   }
 
  protected:
+  using FlowContext::capture;
   Value capture(Value value) override {
     return switch_of(value, condition_, branch_);
   }
@@ -127,6 +132,17 @@ class LoopContext final : public FlowContext {
 
  protected:
   Value capture(Value value) override { return enter(value, frame_, true); }
+  // What a loop waits for as a whole, what enters it does.
+  Node* capture(Node& before) override {
+    if (began_after(before)) return nullptr;
+    const ControlScope after(graph(), {&before});
+    const Value token = constant(graph(), 0, DType::kI32);
+    return enter(token, frame_, true).node;
+  }
+  // It comes in every iteration, also in the last, where the condition fails.
+  bool is_free(const Node& node) const override {
+    return node.op().name == "Enter" && node.attrs().get<bool>("is_constant");
+  }
   Value stand_in(Value value) override {
     return stand_in_ ? stand_in_(value) : Value();
   }
@@ -189,13 +205,15 @@ void register_control_ops(OpRegistry& ops) {
                       {"condition", TypeSet::kBoolean, false, 0}},
            .outputs = {"if_false", "if_true"},
            .infer = infer_switch,
-           .gradient = switch_gradient});
+           .gradient = switch_gradient,
+           .cost = array::no_cost});
   ops.add({.name = "Merge",
            .doc = "The first of its inputs that is not dead, and which it was.",
            .inputs = {{"inputs", TypeSet::kAnyType, true}},
            .outputs = {"value", "index"},
            .infer = infer_merge,
-           .gradient = merge_gradient});
+           .gradient = merge_gradient,
+           .cost = array::no_cost});
   ops.add({.name = "Enter",
            .doc = "x within a loop.",
            .inputs = {{"x"}},
@@ -207,23 +225,27 @@ void register_control_ops(OpRegistry& ops) {
                       "iterations that may be under way at once"},
                      {"shape", PartialShape(), false,
                       "what is known of its shape in all iterations"}},
-           .infer = infer_enter});
+           .infer = infer_enter,
+           .cost = array::no_cost});
   ops.add({.name = "Exit",
            .doc = "x of the last iteration, behind the loop.",
            .inputs = {{"x"}},
            .outputs = {"y"},
-           .infer = infer::like_input});
+           .infer = infer::like_input,
+           .cost = array::no_cost});
   ops.add({.name = "NextIteration",
            .doc = "x in the next iteration of the loop.",
            .inputs = {{"x"}},
            .outputs = {"y"},
-           .infer = infer::like_input});
+           .infer = infer::like_input,
+           .cost = array::no_cost});
   ops.add({.name = "LoopCond",
            .doc = "The condition of a loop.",
            .inputs = {{"condition", TypeSet::kBoolean}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .constant = true});
+           .constant = true,
+           .cost = array::no_cost});
   ops.add({.name = "Await",
            .doc = "Nothing; runs after its control inputs, even where they are "
                   "dead.",
@@ -237,6 +259,7 @@ void register_control_ops(OpRegistry& ops) {
            .outputs = {"stack"},
            .infer = infer_stack,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   ops.add({.name = "StackWrite",
            .doc =
@@ -248,6 +271,7 @@ void register_control_ops(OpRegistry& ops) {
            .attrs = {{"name", std::string(), true, "of the value"}},
            .infer = infer_stack_write,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   ops.add({.name = "StackRead",
            .doc = "Takes what StackWrite kept; dead where nothing was.",
@@ -259,6 +283,7 @@ void register_control_ops(OpRegistry& ops) {
                      {"shape", PartialShape(), false,
                       "what is known of its shape"}},
            .infer = infer_stack_read,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
 }
 
@@ -295,6 +320,8 @@ Values while_loop(const std::function<Value(const Values&)>& condition,
     const Value entered =
         enter(initial[i], frame, false,
               i < options.shapes.size() ? options.shapes[i] : PartialShape());
+    // What enters has waited for what is outside.
+    const ControlScope free(graph, {}, true);
     variables.push_back(merge({entered, entered}));
   }
   LoopContext context(graph, frame, variables, options.stand_in);

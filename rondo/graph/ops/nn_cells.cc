@@ -8,6 +8,9 @@
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
 #include "rondo/graph/ops/nn_parts.h"
+#include "rondo/graph/ops/searching.h"
+#include "rondo/graph/ops/shaping.h"
+#include "rondo/graph/ops/slicing.h"
 
 namespace rondo {
 namespace {
@@ -210,10 +213,47 @@ Value gru_cell(Value x, Value h, CellWeights weights, Value h_bias) {
   return make("GRUGates", {from_x, from_h, h});
 }
 
+namespace {
+
+// Of [..., length, depth], where it is known.
+int64_t length_of(Value x) {
+  const PartialShape& shape = x.shape();
+  return shape.has_rank() && shape.rank() > 1 ? shape[shape.rank() - 2] : kAny;
+}
+
+// Scores [..., queries, keys], minus infinity where a key comes after a query;
+// the last query is in the last key's place.
+Value causal(Value scores, Value query, Value key) {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const int64_t queries = length_of(query), keys = length_of(key);
+  if (queries == kAny || keys == kAny) {
+    Graph& graph = scores.graph();
+    const auto places = [&](Value length, int64_t axis) {
+      return expand_dims(range(constant(graph, 0, DType::kI64), length,
+                               constant(graph, 1, DType::kI64)),
+                         axis);
+    };
+    const Value rows = element(shape_of(query), -2);
+    const Value columns = element(shape_of(key), -2);
+    const Value ahead = places(columns, 0) - places(rows, 1);
+    return select(greater(ahead, columns - rows), scalar_like(scores, kNever),
+                  scores);
+  }
+  if (queries > keys)
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("scaled_dot_product_attention: more queries ({}) "
+                    "than keys ({}) cannot be causal",
+                    query.shape().to_string(), key.shape().to_string()));
+  return matrix_band_part(
+      scores, {.num_lower = -1, .num_upper = keys - queries, .fill = kNever});
+}
+
+}  // namespace
+
 Value scaled_dot_product_attention(Value query, Value key, Value value,
                                    AttentionOptions options) {
   const PartialShape& q = query.shape();
-  const PartialShape& k = key.shape();
   if (!options.scale) {
     const int64_t depth = q.has_rank() && q.rank() > 0 ? q[q.rank() - 1] : kAny;
     if (depth <= 0)
@@ -228,22 +268,7 @@ Value scaled_dot_product_attention(Value query, Value key, Value value,
       "Mul", {query, constant(query.graph(), *options.scale, query.dtype())});
   Value scores = batch_matmul(scaled, key, false, true);
   if (options.mask) scores = make("Add", {scores, options.mask});
-  if (options.causal) {
-    // The last query is in the last key's place.
-    int64_t ahead = 0;
-    if (q.has_rank() && k.has_rank() && q.rank() > 1 && k.rank() > 1 &&
-        q[q.rank() - 2] != kAny && k[k.rank() - 2] != kAny)
-      ahead = k[k.rank() - 2] - q[q.rank() - 2];
-    if (ahead < 0)
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("scaled_dot_product_attention: more queries ({}) "
-                              "than keys ({}) cannot be causal",
-                              q.to_string(), k.to_string()));
-    scores = matrix_band_part(
-        scores, {.num_lower = -1,
-                 .num_upper = ahead,
-                 .fill = -std::numeric_limits<double>::infinity()});
-  }
+  if (options.causal) scores = causal(scores, query, key);
   return batch_matmul(softmax(scores), value);
 }
 

@@ -5,7 +5,9 @@
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/infer.h"
+#include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/register.h"
+#include "rondo/graph/ops/shaping.h"
 
 namespace rondo {
 namespace {
@@ -118,6 +120,70 @@ Made prod_gradient(Node& node, Grads g) {
   return {make("ProdGrad", {g[0], node.input(0)}, grad_attrs(node))};
 }
 
+// x as [rows, elements of a product], and back.
+class Products {
+ public:
+  Products(const Node& node, Value x) : moved_(x) {
+    const PartialShape& shape = x.shape();
+    if (shape.has_rank()) {
+      const auto reduced =
+          reduced_axes(node.attrs().get<Ints>("axes"), shape.rank()).value();
+      for (const bool last : {false, true})
+        for (int i = 0; i < shape.rank(); ++i) {
+          if (reduced[static_cast<size_t>(i)] != last) continue;
+          perm_.push_back(i);
+          if (last && size_ != kAny)
+            size_ = shape[i] == kAny ? kAny : size_ * shape[i];
+        }
+    }
+    if (!shape.has_rank() || size_ == kAny)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("{}: the second derivative of a product needs "
+                              "to know how many elements it has, but x has "
+                              "shape {}",
+                              node.describe(), shape.to_string()));
+    moved_ = moved(x);
+  }
+  int64_t size() const { return size_; }
+  Value flat(Value x) const { return reshape(moved(x), {-1, size_}); }
+  Value restored(Value rows) const {
+    Ints back(perm_.size());
+    for (size_t i = 0; i < perm_.size(); ++i)
+      back[static_cast<size_t>(perm_[i])] = static_cast<int64_t>(i);
+    const Value whole = reshape(rows, shape_of(moved_));
+    return back.empty() ? whole : transpose(whole, back);
+  }
+
+ private:
+  Value moved(Value x) const { return perm_.empty() ? x : transpose(x, perm_); }
+
+  Ints perm_;  // what stays, then what is reduced
+  int64_t size_ = 1;
+  Value moved_;
+};
+
+// dx[i] is dy times the product of all x but x[i]. Its gradient by x[k] takes
+// the products of all but x[i] and x[k]: those of all but x[i] once more, in
+// row k of a matrix in which 1 has the place of x[k].
+Made prod_grad_gradient(Node& node, Grads g) {
+  const Value dy = node.input(0), x = node.input(1);
+  const Value others = make("ProdGrad", {ones_like(dy), x}, grad_attrs(node));
+  const Value by_dy = reduce_sum(g[0] * others, options_of(node));
+  const Products products(node, x);
+  const int64_t n = products.size();
+  if (n == 0) return {by_dy, zeros_like(x)};
+  const Value rows = products.flat(x);
+  const auto without_own = [&](Value v, Value own) {
+    return matrix_set_diag(tile(expand_dims(v, 1), Ints{1, n, 1}), own);
+  };
+  const Value without = without_own(rows, ones_like(rows));
+  const Value both =
+      make("ProdGrad", {ones_like(rows), without}, {{"axes", Ints{-1}}});
+  const Value parts = without_own(products.flat(g[0]), zeros_like(rows)) * both;
+  return {by_dy,
+          products.restored(reduce_sum(parts, {{-1}}) * reshape(dy, {-1, 1}))};
+}
+
 // Elements that share the extremum share the gradient.
 Made extremum_gradient(Node& node, Grads g) {
   const Value x = node.input(0);
@@ -214,7 +280,8 @@ void register_reduction_ops(OpRegistry& ops) {
            .inputs = {{"dy", TypeSet::kFloat}, {"x", TypeSet::kFloat}},
            .outputs = {"dx"},
            .attrs = reduce_attrs(),
-           .infer = infer_prod_grad});
+           .infer = infer_prod_grad,
+           .gradient = prod_grad_gradient});
   ops.add({.name = "RestoreAxes",
            .doc =
                "What a reduction without keep_dims gave, as it would be with "

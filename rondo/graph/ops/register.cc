@@ -22,6 +22,7 @@ void register_all_ops(OpRegistry& ops) {
   register_host_call_ops(ops);
   register_dataset_ops(ops);
   register_fused_ops(ops);
+  register_transfer_ops(ops);
 }
 
 }  // namespace rondo

@@ -24,6 +24,7 @@ void register_print_ops(OpRegistry& ops);
 void register_host_call_ops(OpRegistry& ops);
 void register_dataset_ops(OpRegistry& ops);
 void register_fused_ops(OpRegistry& ops);
+void register_transfer_ops(OpRegistry& ops);
 
 // All of the above.
 void register_all_ops(OpRegistry& ops);

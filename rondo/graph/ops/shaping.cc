@@ -123,7 +123,13 @@ Status infer_tile(InferContext& c) {
       return error(Code::kInvalidArgument,
                    "multiples[{}] is {}, expected 0 or more", i, times);
     if (!c.shape(0).has_rank() || c.shape(0)[i] == kAny) continue;
-    y.set(i, c.shape(0)[i] * times);
+    int64_t extent = 0;
+    if (__builtin_mul_overflow(c.shape(0)[i], times, &extent))
+      return error(Code::kInvalidArgument,
+                   "multiples[{}] is {}: axis {} of {} would be longer than 64 "
+                   "bits can say",
+                   i, times, i, c.shape(0).to_string());
+    y.set(i, extent);
   }
   c.output(c.dtype(0), y);
   return {};
@@ -186,6 +192,11 @@ Status infer_pad(InferContext& c) {
                    before, after);
     if (!c.shape(0).has_rank() || c.shape(0)[i] == kAny) continue;
     const int64_t extent = c.shape(0)[i];
+    if (before > INT64_MAX - extent || after > INT64_MAX - extent - before)
+      return error(Code::kInvalidArgument,
+                   "the padding of axis {} is {} and {}: the axis would be "
+                   "longer than 64 bits can say",
+                   i, before, after);
     const int64_t most =
         std::max<int64_t>(0, mode == "REFLECT" ? extent - 1 : extent);
     if (mode != "CONSTANT" && std::max(before, after) > most)

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
@@ -94,7 +95,16 @@ std::vector<AttrSpec> variable_attrs() {
   return {{"variable", std::string(), false,
            "the variable's name; empty: this node's"},
           {"dtype", DType::kF32, false, "its element type"},
-          {"shape", PartialShape(), false, "its shape"}};
+          {"shape", PartialShape(), false, "its shape"},
+          {"container", std::string(), false, "where its worker keeps it"}};
+}
+
+// What every node that reads or changes a variable carries.
+Attrs attrs_of(Value variable) {
+  return {{"variable", variable_name(variable)},
+          {"dtype", variable.dtype()},
+          {"shape", variable.shape()},
+          {"container", container_of(variable)}};
 }
 
 void add_change(OpRegistry& ops, std::string_view name, std::string_view doc) {
@@ -120,11 +130,7 @@ void add_scatter(OpRegistry& ops, std::string_view name, std::string_view doc) {
 
 Value change(std::string_view op, Value variable, std::vector<Value> inputs,
              std::string name = {}) {
-  return make(op, std::move(inputs),
-              {{"variable", variable_name(variable)},
-               {"dtype", variable.dtype()},
-               {"shape", variable.shape()}},
-              std::move(name));
+  return make(op, std::move(inputs), attrs_of(variable), std::move(name));
 }
 
 }  // namespace
@@ -136,6 +142,7 @@ void register_state_ops(OpRegistry& ops) {
            .attrs = variable_attrs(),
            .infer = infer_variable,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   ops.add({.name = "IsInitialized",
            .doc = "Whether a variable has a value.",
@@ -143,6 +150,7 @@ void register_state_ops(OpRegistry& ops) {
            .attrs = variable_attrs(),
            .infer = infer_bool,
            .constant = true,
+           .cost = array::no_cost,
            .kind = OpKind::kStateful});
   add_change(ops, "Assign", "Sets a variable; gives the new value.");
   ops.add(
@@ -154,7 +162,10 @@ void register_state_ops(OpRegistry& ops) {
            {{"variable", std::string(), true, "the first variable"},
             {"slots", std::vector<std::string>(), false, "the other variables"},
             {"dtypes", std::vector<DType>(), true, "the element type of each"},
-            {"shapes", std::vector<PartialShape>(), true, "the shape of each"}},
+            {"shapes", std::vector<PartialShape>(), true, "the shape of each"},
+            {"container", std::string(), false,
+             "where their worker keeps "
+             "them"}},
        .infer = infer_assign_all,
        .constant = true,
        .kind = OpKind::kStateful});
@@ -168,10 +179,12 @@ void register_state_ops(OpRegistry& ops) {
 Value variable(Graph& graph, Value initial, VariableOptions options) {
   if (!initial)
     throw Error(Code::kInvalidArgument, "variable: its initial value is none");
-  Node& node = graph.add(
-      {.op = "Variable",
-       .attrs = {{"dtype", initial.dtype()}, {"shape", initial.shape()}},
-       .name = std::move(options.name)});
+  Node& node =
+      graph.add({.op = "Variable",
+                 .attrs = {{"dtype", initial.dtype()},
+                           {"shape", initial.shape()},
+                           {"container", std::move(options.container)}},
+                 .name = std::move(options.name)});
   Value value = node.output();
   const Value set =
       change("Assign", value, {initial},
@@ -192,13 +205,14 @@ const std::string& variable_name(Value variable) {
   return name.empty() ? variable.node->name() : name;
 }
 
+const std::string& container_of(Value variable) {
+  variable_name(variable);  // throws where it is none
+  return variable.node->attrs().get<std::string>("container");
+}
+
 Value read_variable(Value variable) {
   return variable.graph()
-      .add({.op = "Variable",
-            .attrs = {{"variable", variable_name(variable)},
-                      {"dtype", variable.dtype()},
-                      {"shape", variable.shape()}},
-            .name = "read"})
+      .add({.op = "Variable", .attrs = attrs_of(variable), .name = "read"})
       .output();
 }
 
@@ -216,10 +230,7 @@ Value initialized_value(Value variable) {
 
 Value is_initialized(Value variable) {
   return variable.graph()
-      .add({.op = "IsInitialized",
-            .attrs = {{"variable", variable_name(variable)},
-                      {"dtype", variable.dtype()},
-                      {"shape", variable.shape()}}})
+      .add({.op = "IsInitialized", .attrs = attrs_of(variable)})
       .output();
 }
 
@@ -237,6 +248,12 @@ Node& assign_all(const std::vector<Value>& variables,
     others.push_back(variable_name(variable));
     dtypes.push_back(variable.dtype());
     shapes.push_back(variable.shape());
+    if (container_of(variable) != container_of(variables[0]))
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("assign_all: \"{}\" and \"{}\" are in different "
+                      "containers",
+                      variable_name(variables[0]), variable_name(variable)));
   }
   others.erase(others.begin());
   return variables[0].graph().add(
@@ -245,7 +262,8 @@ Node& assign_all(const std::vector<Value>& variables,
        .attrs = {{"variable", variable_name(variables[0])},
                  {"slots", std::move(others)},
                  {"dtypes", std::move(dtypes)},
-                 {"shapes", std::move(shapes)}}});
+                 {"shapes", std::move(shapes)},
+                 {"container", container_of(variables[0])}}});
 }
 Value assign_add(Value variable, Value value) {
   return change("AssignAdd", variable, {value});

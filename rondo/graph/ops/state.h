@@ -17,6 +17,9 @@ struct VariableOptions {
   std::string name = {};
   // Whether optimizers change it: it joins the collection "trainable".
   bool trainable = true;
+  // Where its worker keeps it; sessions that share a worker share what is in a
+  // container. Empty: the worker's own.
+  std::string container = {};
 };
 
 // A variable that initializer(g) sets to `initial`; its value.
@@ -26,6 +29,8 @@ RONDO_API Value variable(Graph& graph, Value initial,
 RONDO_API Node& initializer(Graph& graph);
 // The name under which the value of variable() keeps it; throws for another.
 RONDO_API const std::string& variable_name(Value variable);
+// The container of a variable.
+RONDO_API const std::string& container_of(Value variable);
 // The value at the time this node runs: after its control inputs.
 RONDO_API Value read_variable(Value variable);
 // The value once its initializer has run: for the initial value of another.

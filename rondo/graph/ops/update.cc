@@ -90,7 +90,9 @@ std::vector<AttrSpec> attrs_of(std::vector<AttrSpec> more) {
        "the names of the optimizer's variables for it, in the order in which "
        "they are told of"},
       {"dtype", DType::kF32, false, "the variable's element type"},
-      {"shape", PartialShape(), false, "its shape"}};
+      {"shape", PartialShape(), false, "its shape"},
+      {"container", std::string(), false,
+       "where the worker keeps it and the optimizer's variables"}};
   attrs.insert(attrs.end(), more.begin(), more.end());
   return attrs;
 }
@@ -140,6 +142,7 @@ Value update(std::string_view op, Value var, const std::vector<Value>& slots,
   attrs.set("slots", names);
   attrs.set("dtype", var.dtype());
   attrs.set("shape", var.shape());
+  attrs.set("container", container_of(var));
   std::vector<Value> inputs = {gradient.values};
   if (gradient.sparse()) inputs.push_back(gradient.indices);
   inputs.insert(inputs.end(), rates.begin(), rates.end());

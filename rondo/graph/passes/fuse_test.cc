@@ -4,6 +4,7 @@
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/conv.h"
 #include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/joining.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
 #include "rondo/graph/passes/passes.h"
@@ -14,6 +15,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
+using testing::UnorderedElementsAre;
 
 Value input(Graph& g, PartialShape shape, const char* name,
             DType dtype = DType::kF32) {
@@ -174,6 +176,77 @@ TEST(FuseChains, WhatWaitsStays) {
   Subgraph part = step_for({x}, {relu(y)});
   fuse_chains(part);
   EXPECT_THAT(ops(part), testing::UnorderedElementsAre("Exp", "Tanh", "Relu"));
+}
+
+struct Weight {
+  Graph g;
+  std::vector<Value> a, b, feeds;
+
+  explicit Weight(int steps, int64_t batch = 5) {
+    for (int i = 0; i < steps; ++i) {
+      a.push_back(input(g, {batch, 30}, "a"));
+      b.push_back(input(g, {batch, 40}, "b"));
+    }
+    feeds = a;
+    feeds.insert(feeds.end(), b.begin(), b.end());
+  }
+  // Of the products in the order of `at`.
+  Value sum(const std::vector<size_t>& at) const {
+    std::vector<Value> products;
+    for (size_t i : at)
+      products.push_back(matmul(a[i], b[i], {.transpose_a = true}));
+    return add_n(products);
+  }
+};
+
+TEST(JoinProducts, OneProductOfWhatIsBelowEachOther) {
+  Weight w(4);
+  Subgraph part = step_for(w.feeds, {w.sum({0, 1, 2, 3})});
+  join_products(part);
+  EXPECT_THAT(ops(part), ElementsAre("Concat", "Concat", "MatMul"));
+  EXPECT_EQ(part.fetches[0].shape().to_string(), "[30, 40]");
+}
+
+TEST(JoinProducts, TakesWhatIsStackedAlreadyInItsOrder) {
+  Weight w(4);
+  Subgraph part = step_for(
+      w.feeds, {w.sum({3, 2, 0, 1}), stack({w.b[0], w.b[1], w.b[2], w.b[3]})});
+  join_products(part);
+  EXPECT_THAT(ops(part), UnorderedElementsAre("Concat", "Stack", "Const",
+                                              "Reshape", "MatMul"));
+  const Node& below = *part.fetches[0].node->input(0).node;
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(below.input(i), part.feeds[static_cast<size_t>(i)]);
+}
+
+TEST(JoinProducts, LeavesOtherTermsInTheSum) {
+  Weight w(4);
+  const Value other = input(w.g, {30, 40}, "other");
+  Value sum = w.sum({0, 1, 2, 3});
+  std::vector<Value> terms = sum.node->inputs();
+  terms.push_back(other);
+  w.feeds.push_back(other);
+  Subgraph part = step_for(w.feeds, {add_n(terms)});
+  join_products(part);
+  EXPECT_THAT(ops(part), ElementsAre("Concat", "Concat", "MatMul", "AddN"));
+}
+
+TEST(JoinProducts, NotWhereItDoesNotPay) {
+  Weight few(3);
+  Subgraph three = step_for(few.feeds, {few.sum({0, 1, 2})});
+  join_products(three);
+  EXPECT_THAT(ops(three), Contains("AddN"));
+  // More would be copied than is added up.
+  Weight tall(4, 1000);
+  Subgraph copies = step_for(tall.feeds, {tall.sum({0, 1, 2, 3})});
+  join_products(copies);
+  EXPECT_THAT(ops(copies), Contains("AddN"));
+  // Somebody needs one of the products.
+  Weight w(4);
+  const Value sum = w.sum({0, 1, 2, 3});
+  Subgraph needed = step_for(w.feeds, {sum, sum.node->input(0)});
+  join_products(needed);
+  EXPECT_THAT(ops(needed), Contains("AddN"));
 }
 
 }  // namespace

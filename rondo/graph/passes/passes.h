@@ -24,6 +24,8 @@ RONDO_API void share_common(Subgraph& subgraph);
 // there already, reshapes of reshapes, transposes that cancel, adding zero,
 // multiplying by or dividing by one.
 RONDO_API void simplify(Subgraph& subgraph);
+// A sum of many products that have their inner axis in front becomes one.
+RONDO_API void join_products(Subgraph& subgraph);
 // A bias behind a MatMul or Conv2D, and an activation behind the bias, become
 // part of it (FusedMatMul, FusedConv2D) where nobody else needs what is between
 // them.

@@ -31,7 +31,7 @@ bool computes_the_same(const Node& a, const Node& b) {
     return nodes;
   };
   return &a.op() == &b.op() && a.inputs() == b.inputs() &&
-         a.device() == b.device() &&
+         a.device() == b.device() && a.colocated_with() == b.colocated_with() &&
          sorted(a.control_inputs()) == sorted(b.control_inputs()) &&
          a.attrs() == b.attrs();
 }

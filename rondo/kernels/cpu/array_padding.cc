@@ -47,6 +47,11 @@ Status check_paddings(const Shape& x, const Tensor& paddings,
       return error(Code::kInvalidArgument,
                    "the padding of axis {} is {} and {}, expected 0 or more", i,
                    before, after);
+    if (before > INT64_MAX - x[i] || after > INT64_MAX - x[i] - before)
+      return error(Code::kInvalidArgument,
+                   "the padding of axis {} is {} and {}: the axis would be "
+                   "longer than 64 bits can say",
+                   i, before, after);
     const int64_t most =
         std::max<int64_t>(0, mode == "REFLECT" ? x[i] - 1 : x[i]);
     if (mode != "CONSTANT" && std::max(before, after) > most)

@@ -92,7 +92,13 @@ Status run_tile(const Node&, KernelContext& c) {
     if (multiples[i] < 0)
       return error(Code::kInvalidArgument,
                    "multiples[{}] is {}, expected 0 or more", i, multiples[i]);
-    extents.push_back(x.shape()[static_cast<int>(i)] * multiples[i]);
+    extents.push_back(0);
+    if (__builtin_mul_overflow(x.shape()[static_cast<int>(i)], multiples[i],
+                               &extents.back()))
+      return error(Code::kInvalidArgument,
+                   "multiples[{}] is {}: axis {} of {} would be longer than 64 "
+                   "bits can say",
+                   i, multiples[i], i, x.shape().to_string());
   }
   Tensor& y = c.allocate(0, x.dtype(), Shape(extents));
   const auto from = strides_of(x.shape());

@@ -28,6 +28,14 @@ class HostCall final : public Kernel {
         return error(Code::kInvalidArgument,
                      "result {} of its function has type {}, expected {}", i,
                      name_of(results[i].dtype()), name_of(types_[i]));
+      if (!results[i].has_buffer() && results[i].count() > 0)
+        return error(Code::kInvalidArgument,
+                     "result {} of its function has no memory: it was moved "
+                     "from",
+                     i);
+      // Of no elements; an output without memory would be dead.
+      if (!results[i].has_buffer())
+        results[i] = c.scratch(types_[i], results[i].shape());
       c.set_output(static_cast<int>(i), std::move(results[i]));
     }
     return {};

@@ -8,6 +8,7 @@
 
 #include "rondo/base/new_file.h"
 #include "rondo/kernels/cpu/register.h"
+#include "rondo/kernels/file_threads.h"
 #include "rondo/tensor/safetensors.h"
 
 namespace rondo {
@@ -33,15 +34,24 @@ StopCheck stop_of(KernelContext& c) {
   };
 }
 
-Status run_save(const Node& node, KernelContext& c) {
-  RONDO_ASSIGN_OR_RETURN(const std::string path, filename_of(c.input(0)));
-  const auto& names = node.attrs().get<std::vector<std::string>>("names");
-  std::vector<NamedTensor> tensors;
-  tensors.reserve(names.size());
-  for (size_t i = 0; i < names.size(); ++i)
-    tensors.push_back({names[i], c.input(static_cast<int>(i) + 1)});
-  return write_safetensors(path, tensors, {{"format", "rondo"}}, stop_of(c));
-}
+class Save final : public FileKernel {
+ public:
+  Save(const Node& node, Resources& resources)
+      : FileKernel(resources),
+        names_(node.attrs().get<std::vector<std::string>>("names")) {}
+
+ private:
+  Status transfer(KernelContext& c) override {
+    RONDO_ASSIGN_OR_RETURN(const std::string path, filename_of(c.input(0)));
+    std::vector<NamedTensor> tensors;
+    tensors.reserve(names_.size());
+    for (size_t i = 0; i < names_.size(); ++i)
+      tensors.push_back({names_[i], c.input(static_cast<int>(i) + 1)});
+    return write_safetensors(path, tensors, {{"format", "rondo"}}, stop_of(c));
+  }
+
+  const std::vector<std::string> names_;
+};
 
 // "\"a\", \"b\" and 7 more".
 std::string some_of(const std::vector<std::string>& names) {
@@ -74,16 +84,18 @@ Status check_names(const SafetensorsFile& file,
                                              some_of(surplus)));
 }
 
-class Restore final : public Kernel {
+class Restore final : public FileKernel {
  public:
-  explicit Restore(const Node& node)
-      : names_(node.attrs().get<std::vector<std::string>>("names")),
+  Restore(const Node& node, Resources& resources)
+      : FileKernel(resources),
+        names_(node.attrs().get<std::vector<std::string>>("names")),
         reshape_(node.attrs().get<bool>("reshape")) {
     for (const TensorType& type : node.outputs()) types_.push_back(type);
   }
 
+ private:
   // All is checked that can be without the data before anything is allocated.
-  Status run(KernelContext& c) override {
+  Status transfer(KernelContext& c) override {
     RONDO_ASSIGN_OR_RETURN(const std::string path, filename_of(c.input(0)));
     RONDO_ASSIGN_OR_RETURN(const auto file, SafetensorsFile::open(path));
     RONDO_RETURN_IF_ERROR(check_names(file, names_));
@@ -103,7 +115,6 @@ class Restore final : public Kernel {
     return {};
   }
 
- private:
   Status check(const std::string& path, const SafetensorsEntry& entry,
                const TensorType& type) const {
     const bool fits = type.shape.compatible(entry.shape) ||
@@ -122,7 +133,7 @@ class Restore final : public Kernel {
   std::vector<TensorType> types_;
 };
 
-Status run_read_file(const Node&, KernelContext& c) {
+Status read_file(KernelContext& c) {
   RONDO_ASSIGN_OR_RETURN(const std::string path, filename_of(c.input(0)));
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
@@ -151,20 +162,31 @@ Status run_read_file(const Node&, KernelContext& c) {
   return {};
 }
 
-Status run_write_file(const Node&, KernelContext& c) {
+Status write_file(KernelContext& c) {
   RONDO_ASSIGN_OR_RETURN(const std::string path, filename_of(c.input(0)));
   NewFile file(path);
   RONDO_RETURN_IF_ERROR(file.write(c.input(1).data(), c.input(1).bytes()));
   return file.commit();
 }
 
+// Of a function that needs nothing but its inputs.
+template <Status (*kTransfer)(KernelContext&)>
+class PlainFile final : public FileKernel {
+ public:
+  PlainFile(const Node& /*node*/, Resources& resources)
+      : FileKernel(resources) {}
+
+ private:
+  Status transfer(KernelContext& c) override { return kTransfer(c); }
+};
+
 }  // namespace
 
 void register_io_kernels(KernelRegistry& kernels) {
-  kernels.add("Save", "cpu", from_function(run_save));
+  kernels.add("Save", "cpu", from_class<Save>());
   kernels.add("Restore", "cpu", from_class<Restore>());
-  kernels.add("ReadFile", "cpu", from_function(run_read_file));
-  kernels.add("WriteFile", "cpu", from_function(run_write_file));
+  kernels.add("ReadFile", "cpu", from_class<PlainFile<read_file>>());
+  kernels.add("WriteFile", "cpu", from_class<PlainFile<write_file>>());
 }
 
 }  // namespace rondo

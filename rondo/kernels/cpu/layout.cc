@@ -68,7 +68,9 @@ Layout align_layouts(KernelContext& c, int first) {
   Layout layout = c.input(example).layout();
   const Shape shape = c.input(example).shape();
   for (int i = first; i < c.inputs(); ++i)
-    if (c.input(i).shape() != shape && c.input(i).count() != 1)
+    if (const Shape& other = c.input(i).shape();
+        other != shape &&
+        (c.input(i).count() != 1 || other.rank() > shape.rank()))
       layout = Layout::kRowMajor;
   for (int i = first; i < c.inputs(); ++i)
     if (c.input(i).shape() == shape)

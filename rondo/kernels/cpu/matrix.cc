@@ -88,6 +88,7 @@ class BatchMatMul final : public Kernel {
     extents.push_back(s.m);
     extents.push_back(s.n);
     Tensor& out = c.allocate(0, x.dtype(), Shape(extents));
+    if (out.count() == 0) return {};
     auto count = static_cast<int64_t>(pairs.x.size());
     if (y.shape().rank() == 2 && !s.transpose_a) {
       // One right factor for all: the left ones are the rows of one matrix.

@@ -18,6 +18,10 @@ Result<Row> row_of(KernelContext& c) {
   const Tensor& x = c.input(0);
   if (x.shape().rank() == 0)
     return error(Code::kInvalidArgument, "x is a scalar, which has no rows");
+  if (c.input(1).count() != 1)
+    return error(Code::kInvalidArgument,
+                 "index has shape {}, expected a scalar",
+                 c.input(1).shape().to_string());
   const int64_t index = index_at(c.input(1), 0);
   const int64_t rows = x.shape()[0];
   if (index < 0 || index >= rows)

@@ -1,0 +1,2 @@
+// Nothing: a target needs a source, and this one is there for its precompiled
+// headers.

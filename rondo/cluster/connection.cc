@@ -1,0 +1,297 @@
+#include "rondo/cluster/connection.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "rondo/tensor/heap.h"
+
+namespace rondo {
+namespace {
+
+constexpr size_t kBufferBytes = 64 << 10;
+constexpr int kMostPieces = 64;
+// How often the thread looks whether the peer has been silent for too long.
+constexpr int kPollMs = 500;
+
+}  // namespace
+
+std::shared_ptr<Connection> Connection::start(Fd fd, Options options,
+                                              OnMessage on_message,
+                                              OnClosed on_closed) {
+  std::shared_ptr<Connection> made(
+      new Connection(std::move(fd), std::move(options), std::move(on_message),
+                     std::move(on_closed)));
+  // The thread keeps the connection; whoever else does may let go any time.
+  made->thread_ = std::thread([made] { made->run(); });
+  return made;
+}
+
+Connection::Connection(Fd fd, Options options, OnMessage on_message,
+                       OnClosed on_closed)
+    : options_(std::move(options)),
+      on_message_(std::move(on_message)),
+      on_closed_(std::move(on_closed)),
+      fd_(std::move(fd)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      buffer_(kBufferBytes),
+      heard_(Clock::now()) {
+  greet();
+}
+
+Connection::~Connection() {
+  // The thread has let go, so it is over, or it is this one.
+  if (on_own_thread())
+    thread_.detach();
+  else
+    thread_.join();
+}
+
+void Connection::wake() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Connection::close(const Status& why) {
+  {
+    const MutexLock lock(mutex_);
+    if (why_.ok()) why_ = why;
+  }
+  closing_ = true;
+  wake();
+  if (on_own_thread()) return;
+  const MutexLock lock(mutex_);
+  while (!finished_) over_.wait(mutex_);
+}
+
+// Says where this process's heap is.
+void Connection::greet() {
+  const SharedHeap& heap = SharedHeap::process();
+  SegmentHandle handle;
+  if (options_.shares_memory && heap.shareable())
+    handle = Segment::handle_of(heap.fd(), heap.nonce(), heap.bytes());
+  send({.kind = wire::Kind::kHello,
+        .body = std::string(reinterpret_cast<const char*>(&handle),
+                            sizeof handle)});
+}
+
+void Connection::map_peer(std::string_view hello) {
+  SegmentHandle handle;
+  if (hello.size() != sizeof handle || heap_ || !options_.shares_memory) return;
+  std::memcpy(&handle, hello.data(), sizeof handle);
+  if (handle.fd < 0) return;
+  // On another host there is no such process, or its file has another nonce.
+  if (auto heap = Segment::attach(handle); heap.ok()) {
+    heap_ = std::move(*heap);
+    send({.kind = wire::Kind::kMapped});
+  }
+}
+
+void Connection::send(const wire::Message& message) {
+  wire::Encoded encoded = wire::encode(message, peer_maps_);
+  Outgoing out;
+  out.bytes = encoded.front.size();
+  for (const Tensor& tensor : encoded.tail) out.bytes += tensor.bytes();
+  out.front = std::move(encoded.front);
+  out.tail = std::move(encoded.tail);
+  const MutexLock lock(mutex_);
+  if (finished_) return;
+  if (encoded.mapped) shown_.emplace(message.id, message.tensors);
+  outbox_.push_back(std::move(out));
+  if (outbox_.size() > 1) return;  // the thread is at it
+  if (!flush().ok() || !outbox_.empty()) wake();
+}
+
+// Writes what fits; a failure shows again when the thread reads.
+Status Connection::flush() {
+  while (!outbox_.empty()) {
+    Outgoing& out = outbox_.front();
+    iovec pieces[kMostPieces];
+    int count = 0;
+    size_t skip = out.sent;
+    auto add = [&](const void* data, size_t bytes) {
+      const size_t skipped = std::min(skip, bytes);
+      skip -= skipped;
+      if (skipped < bytes && count < kMostPieces)
+        pieces[count++] = {
+            const_cast<char*>(static_cast<const char*>(data)) + skipped,
+            bytes - skipped};
+    };
+    add(out.front.data(), out.front.size());
+    for (const Tensor& tensor : out.tail) add(tensor.data(), tensor.bytes());
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = static_cast<size_t>(count);
+    const ssize_t n =
+        ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+      return errno_error(Code::kPeerLost, errno, "the connection broke");
+    }
+    out.sent += static_cast<size_t>(n);
+    if (out.sent == out.bytes) outbox_.pop_front();
+  }
+  return {};
+}
+
+void Connection::run() {
+  runs_on_ = std::this_thread::get_id();
+  Status why = read_frames();
+  {
+    const MutexLock lock(mutex_);
+    if (closing_) why = why_;
+  }
+  on_closed_(why);
+  const MutexLock lock(mutex_);
+  finished_ = true;
+  outbox_.clear();
+  shown_.clear();
+  ::shutdown(fd_.get(), SHUT_RDWR);
+  over_.notify_all();
+}
+
+Status Connection::read_frames() {
+  for (;;) RONDO_RETURN_IF_ERROR(read_frame());
+}
+
+Status Connection::read_frame() {
+  char bytes[wire::kHeaderBytes];
+  RONDO_RETURN_IF_ERROR(read(bytes, sizeof bytes));
+  RONDO_ASSIGN_OR_RETURN(const wire::Header header,
+                         wire::decode_header({bytes, sizeof bytes}));
+  std::string text(header.head_bytes, '\0');
+  RONDO_RETURN_IF_ERROR(read(text.data(), text.size()));
+  RONDO_ASSIGN_OR_RETURN(
+      wire::Head head,
+      wire::decode_head(header, text, heap_ ? heap_->bytes() : 0));
+  wire::Message message{.kind = header.kind,
+                        .id = header.id,
+                        .code = header.code,
+                        .body = std::move(head.body)};
+  RONDO_RETURN_IF_ERROR(read_tensors(head, message.tensors));
+  const bool shown = std::any_of(head.tensors.begin(), head.tensors.end(),
+                                 [](const auto& t) { return t.mapped; });
+  if (shown) send({.kind = wire::Kind::kRelease, .id = header.id});
+  take(std::move(message));
+  return {};
+}
+
+Status Connection::read_tensors(const wire::Head& head,
+                                std::vector<Tensor>& tensors) {
+  for (const wire::TensorPlace& place : head.tensors) {
+    Tensor tensor;
+    try {
+      tensor = Tensor::empty(place.shape, place.dtype);
+    } catch (const Error& e) {
+      return Status(e.code(), e.what());
+    }
+    if (place.mapped)
+      std::memcpy(tensor.data(), heap_->data() + place.offset, place.bytes);
+    else
+      RONDO_RETURN_IF_ERROR(
+          read(static_cast<char*>(tensor.data()), place.bytes));
+    tensors.push_back(std::move(tensor));
+  }
+  return {};
+}
+
+void Connection::take(wire::Message message) {
+  switch (message.kind) {
+    case wire::Kind::kHello: map_peer(message.body); break;
+    case wire::Kind::kMapped: peer_maps_ = true; break;
+    case wire::Kind::kPing: send({.kind = wire::Kind::kPong}); break;
+    case wire::Kind::kPong: break;
+    case wire::Kind::kRelease: {
+      std::vector<Tensor> released;  // not freed while the lock is held
+      const MutexLock lock(mutex_);
+      if (const auto at = shown_.find(message.id); at != shown_.end()) {
+        released = std::move(at->second);
+        shown_.erase(at);
+      }
+      break;
+    }
+    case wire::Kind::kCall:
+    case wire::Kind::kAnswer: on_message_(std::move(message)); break;
+  }
+}
+
+Status Connection::read(char* to, size_t bytes) {
+  while (bytes > 0) {
+    if (begin_ < end_) {
+      const size_t n = std::min(bytes, end_ - begin_);
+      std::memcpy(to, buffer_.data() + begin_, n);
+      begin_ += n;
+      to += n;
+      bytes -= n;
+      continue;
+    }
+    // What is long goes where it belongs at once.
+    const bool direct = bytes >= buffer_.size();
+    char* into = direct ? to : buffer_.data();
+    const ssize_t n =
+        ::recv(fd_.get(), into, direct ? bytes : buffer_.size(), MSG_DONTWAIT);
+    if (n == 0)
+      return error(Code::kPeerLost, "{} closed the connection", options_.peer);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK)
+        return errno_error(
+            Code::kPeerLost, errno,
+            fmt::format("the connection to {} broke", options_.peer));
+      RONDO_RETURN_IF_ERROR(wait());
+      continue;
+    }
+    heard_ = Clock::now();
+    if (direct) {
+      to += n;
+      bytes -= static_cast<size_t>(n);
+    } else {
+      begin_ = 0;
+      end_ = static_cast<size_t>(n);
+    }
+  }
+  return {};
+}
+
+// Until there may be something to read.
+Status Connection::wait() {
+  for (;;) {
+    pollfd fds[] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    {
+      const MutexLock lock(mutex_);
+      RONDO_RETURN_IF_ERROR(flush());
+      if (!outbox_.empty()) fds[0].events |= POLLOUT;
+    }
+    if (closing_) return error(Code::kCancelled, "the connection was closed");
+    ::poll(fds, 2, kPollMs);
+    if (fds[1].revents) {
+      uint64_t count;
+      [[maybe_unused]] const ssize_t n =
+          ::read(wake_.get(), &count, sizeof count);
+    }
+    if (fds[0].revents & ~POLLOUT) return {};
+    const auto now = Clock::now();
+    if (!options_.pings || !expects_) {
+      heard_ = now;
+      continue;
+    }
+    if (now - heard_ > options_.patience)
+      return error(Code::kPeerLost,
+                   "{} has not answered for {:.0f} s: its process is stopped, "
+                   "or its host cannot be reached",
+                   options_.peer, to_seconds(now - heard_));
+    if (now - heard_ > options_.patience / 4 &&
+        now - pinged_ > options_.patience / 4) {
+      pinged_ = now;
+      send({.kind = wire::Kind::kPing});
+    }
+  }
+}
+
+}  // namespace rondo

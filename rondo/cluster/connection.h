@@ -1,0 +1,110 @@
+// Connection: messages with tensors between two tasks, both ways, over one
+// socket, and through the heaps where both are on one host.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/mutex.h"
+#include "rondo/cluster/wire.h"
+#include "rondo/transport/shm/segment.h"
+#include "rondo/transport/socket.h"
+
+namespace rondo {
+
+// Has a thread of its own, which reads, and writes what could not be written at
+// once. Each side shows the other its heap; tensors that lie in a heap which
+// the peer has mapped are copied once, by the receiver; others go through the
+// socket straight from and into the tensors' memory. Thread-safe.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  struct Options {
+    std::string peer;  // how messages name it
+    // A peer that says nothing for so long, while this side waits for it, is
+    // taken for lost.
+    Duration patience = std::chrono::seconds(20);
+    bool pings = false;  // asks for a sign of life when it has been silent
+    bool shares_memory = true;
+  };
+  // On the connection's thread; each must return at once.
+  using OnMessage = std::function<void(wire::Message)>;
+  using OnClosed = std::function<void(const Status&)>;
+
+  static std::shared_ptr<Connection> start(Fd fd, Options options,
+                                           OnMessage on_message,
+                                           OnClosed on_closed);
+  ~Connection();
+  Connection(const Connection&) = delete;
+
+  // Never waits. What cannot be sent is dropped: on_closed tells.
+  void send(const wire::Message& message);
+  // Whether this side waits for the peer, who then owes signs of life.
+  void expect(bool something) { expects_ = something; }
+  // Ends the connection with `why`; on_closed is called before this returns,
+  // but for a call from the connection's own thread.
+  void close(const Status& why);
+  const std::string& peer() const { return options_.peer; }
+  // Whether the peer sees this process's tensors where they lie.
+  bool mapped() const { return peer_maps_; }
+
+ private:
+  struct Outgoing {
+    std::string front;
+    std::vector<Tensor> tail;
+    size_t sent = 0;  // bytes of front and tail
+    size_t bytes = 0;
+  };
+
+  Connection(Fd fd, Options options, OnMessage on_message, OnClosed on_closed);
+  void run();
+  Status read_frames();
+  Status read_frame();
+  Status read_tensors(const wire::Head& head, std::vector<Tensor>& tensors);
+  void take(wire::Message message);
+  void greet();
+  void map_peer(std::string_view hello);
+  // Reads exactly so much; sends meanwhile what waits to be sent.
+  Status read(char* to, size_t bytes);
+  Status wait();
+  Status flush() RONDO_REQUIRES(mutex_);
+  void wake() const;
+  bool on_own_thread() const {
+    return runs_on_.load() == std::this_thread::get_id();
+  }
+
+  const Options options_;
+  const OnMessage on_message_;
+  const OnClosed on_closed_;
+  const Fd fd_;
+  const Fd wake_;
+  std::atomic<bool> expects_ = false;
+  std::atomic<bool> peer_maps_ = false;
+  std::atomic<bool> closing_ = false;
+  std::atomic<std::thread::id> runs_on_;
+
+  // The thread's own.
+  std::shared_ptr<Segment> heap_;  // the peer's
+  std::vector<char> buffer_;       // read, and not yet looked at
+  size_t begin_ = 0, end_ = 0;
+  Clock::time_point heard_;
+  Clock::time_point pinged_;
+
+  Mutex mutex_;
+  CondVar over_;
+  Status why_ RONDO_GUARDED_BY(mutex_);
+  bool finished_ RONDO_GUARDED_BY(mutex_) = false;
+  std::deque<Outgoing> outbox_ RONDO_GUARDED_BY(mutex_);
+  // Tensors that the peer may be copying, by the frame that showed them.
+  std::multimap<uint64_t, std::vector<Tensor>> shown_ RONDO_GUARDED_BY(mutex_);
+
+  std::thread thread_;
+};
+
+}  // namespace rondo

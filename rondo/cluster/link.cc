@@ -1,0 +1,125 @@
+#include "rondo/cluster/link.h"
+
+#include <condition_variable>
+#include <cstring>
+
+#include "rondo/cluster/link_subject.h"
+#include "rondo/transport/handshake.h"
+
+namespace rondo {
+
+Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
+                                            const Options& options,
+                                            Deadline deadline) {
+  Status failure = error(Code::kUnavailable, "{} has no address", target.name);
+  for (const SocketAddress& address : target.addresses) {
+    auto fd = connect_to(address, deadline);
+    if (!fd.ok()) {
+      failure = fd.status();
+      continue;
+    }
+    failure = handshake_as_client(
+        fd->get(), options.token, Purpose::kLink,
+        TaskLinkSubject::make(target.incarnation, options.caller).pack(),
+        deadline);
+    if (!failure.ok()) continue;
+    std::shared_ptr<Link> link(new Link);
+    auto state = std::make_shared<State>();
+    link->incarnation_ = target.incarnation;
+    link->state_ = state;
+    link->connection_ = Connection::start(
+        std::move(*fd),
+        {.peer = target.name,
+         .patience = options.patience,
+         .pings = true,
+         .shares_memory = options.shares_memory},
+        [state](wire::Message message) { state->answer(std::move(message)); },
+        [state](const Status& why) { state->close(why); });
+    const MutexLock lock(state->mutex);
+    state->connection = link->connection_;
+    return link;
+  }
+  return failure.with_context(fmt::format("cannot reach {}", target.name));
+}
+
+Link::~Link() {
+  connection_->close(error(Code::kCancelled, "this process closed the link"));
+}
+
+Status Link::failure() const {
+  const MutexLock lock(state_->mutex);
+  return state_->failure;
+}
+
+void Link::State::answer(wire::Message message) {
+  Done done;
+  {
+    const MutexLock lock(mutex);
+    const auto at = waiting.find(message.id);
+    if (message.kind != wire::Kind::kAnswer || at == waiting.end()) return;
+    done = std::move(at->second);
+    waiting.erase(at);
+    if (waiting.empty())
+      if (auto c = connection.lock()) c->expect(false);
+  }
+  if (message.code == 0)
+    done(LinkAnswer{std::move(message.body), std::move(message.tensors)});
+  else
+    done(Status(static_cast<Code>(message.code), std::move(message.body)));
+}
+
+void Link::State::close(const Status& why) {
+  std::map<uint64_t, Done> left;
+  {
+    const MutexLock lock(mutex);
+    failure = why;
+    left.swap(waiting);
+  }
+  for (auto& [id, done] : left) done(why);
+}
+
+void Link::call(LinkCall what, Done done) {
+  wire::Message message{.kind = wire::Kind::kCall,
+                        .code = what.method,
+                        .body = std::move(what.body),
+                        .tensors = std::move(what.tensors)};
+  Status failure;
+  {
+    const MutexLock lock(state_->mutex);
+    failure = state_->failure;
+    if (failure.ok()) {
+      message.id = state_->next++;
+      if (state_->waiting.empty()) connection_->expect(true);
+      state_->waiting.emplace(message.id, std::move(done));
+    }
+  }
+  if (failure.ok())
+    connection_->send(message);
+  else
+    done(failure);
+}
+
+Result<LinkAnswer> Link::call(LinkCall what, Deadline deadline) {
+  struct Waiter {
+    Mutex mutex;
+    CondVar done;
+    std::optional<Result<LinkAnswer>> answer RONDO_GUARDED_BY(mutex);
+  };
+  auto waiter = std::make_shared<Waiter>();
+  call(std::move(what), [waiter](Result<LinkAnswer> answer) {
+    const MutexLock lock(waiter->mutex);
+    waiter->answer.emplace(std::move(answer));
+    waiter->done.notify_all();
+  });
+  const MutexLock lock(waiter->mutex);
+  while (!waiter->answer) {
+    if (deadline.passed())
+      return error(Code::kTimeout, "{} did not answer in time",
+                   connection_->peer());
+    waiter->done.wait_for(waiter->mutex,
+                          std::min<Duration>(deadline.left(), seconds(0.1)));
+  }
+  return std::move(*waiter->answer);
+}
+
+}  // namespace rondo

@@ -1,0 +1,182 @@
+#include "rondo/cluster/link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <future>
+
+#include "rondo/transport/handshake.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint32_t kEcho = 1, kFail = 2, kHold = 3;
+
+// A server that says back what it hears, and what it holds until it is told.
+struct Echo {
+  explicit Echo(bool shares_memory = true, std::string token = "") {
+    auto started = LinkServer::start(
+        {.addresses = {SocketAddress::parse("127.0.0.1:0").value()},
+         .token = std::move(token),
+         .incarnation = 7,
+         .shares_memory = shares_memory},
+        [this](uint64_t, LinkCall call, LinkServer::Answer answer) {
+          if (call.method == kEcho)
+            answer(LinkAnswer{std::move(call.body), std::move(call.tensors)});
+          else if (call.method == kFail)
+            answer(error(Code::kOutOfRange, "no more {}", call.body));
+          else
+            held.set_value(std::move(answer));
+        },
+        [this](uint64_t) { ++gone; });
+    server = std::move(started).value();
+  }
+  LinkTarget target(uint64_t incarnation = 7) const {
+    return {"/job:ps/task:0", incarnation, server->addresses()};
+  }
+  std::promise<LinkServer::Answer> held;
+  std::atomic<int> gone = 0;
+  std::unique_ptr<LinkServer> server;
+};
+
+Deadline soon() { return Deadline(seconds(30)); }
+
+Tensor counting(int64_t count) {
+  Tensor tensor = Tensor::empty({count});
+  float next = 0;
+  for (float& x : tensor.span<float>()) x = next++;
+  return tensor;
+}
+
+bool equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
+         std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+class LinkTest : public testing::TestWithParam<bool> {};
+
+TEST_P(LinkTest, CarriesTensorsBothWays) {
+  Echo echo(GetParam());
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  // The first calls may come before the heaps are mapped.
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<Tensor> sent = {counting(3), counting(0),
+                                      counting(100'000 + round)};
+    auto answer = link->call({kEcho, "hi", sent}, soon());
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_EQ(answer->body, "hi");
+    ASSERT_EQ(answer->tensors.size(), 3u);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(equal(answer->tensors[i], sent[i]));
+  }
+  EXPECT_EQ(link->mapped(), GetParam());
+}
+
+TEST_P(LinkTest, ManyThreadsAtOnce) {
+  Echo echo(GetParam());
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 25; ++i) {
+        const Tensor sent = counting(1 + 40'000 * (i % 3) + t);
+        auto answer = link->call({kEcho, std::to_string(t), {sent}}, soon());
+        if (answer.ok() && answer->body == std::to_string(t) &&
+            equal(answer->tensors[0], sent))
+          ++right;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, LinkTest, testing::Bool(), [](const auto& p) {
+  return p.param ? "Shared" : "Sockets";
+});
+
+TEST(Link, FailuresComeBack) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto answer = link->call({kFail, "data", {}}, soon());
+  EXPECT_EQ(answer.status().code(), Code::kOutOfRange);
+  EXPECT_EQ(answer.status().message(), "no more data");
+}
+
+TEST(Link, CallsEndWithTheServer) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  std::promise<Status> ended;
+  link->call({kHold, "", {}}, [&](Result<LinkAnswer> answer) {
+    ended.set_value(answer.status());
+  });
+  (void)echo.held.get_future().get();
+  echo.server->stop();
+  EXPECT_EQ(echo.gone, 1);
+  const Status status = ended.get_future().get();
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("/job:ps/task:0"));
+  EXPECT_EQ(link->call({kEcho, "", {}}, soon()).status().code(),
+            Code::kPeerLost);
+}
+
+TEST(Link, SilenceEndsIt) {
+  // Handshakes, and then says nothing, as a stopped process does.
+  auto listener =
+      listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
+  std::promise<void> over;
+  std::thread mute([&, until = over.get_future()] {
+    pollfd p{listener.get(), POLLIN, 0};
+    ::poll(&p, 1, -1);
+    ServerHandshake handshake(
+        Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)), "",
+        seconds(30), [](Purpose, const Subject&) { return Verdict::kWelcome; });
+    while (handshake.advance() == ServerHandshake::State::kPending) {
+      pollfd q{handshake.fd(), handshake.events(), 0};
+      ::poll(&q, 1, -1);
+    }
+    const Fd fd = handshake.take();
+    until.wait();
+  });
+  auto link =
+      Link::connect(
+          {"/job:ps/task:0", 1, {local_address(listener.get()).value()}},
+          {.caller = "test", .patience = seconds(0.2)}, soon())
+          .value();
+  const Status status = link->call({kEcho, "", {}}, soon()).status();
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("has not answered for"));
+  over.set_value();
+  mute.join();
+}
+
+TEST(Link, AnswersAfterTheClientHasGoneAreDropped) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  link->call({kHold, "", {}}, [](const Result<LinkAnswer>&) {});
+  auto answer = echo.held.get_future().get();
+  link.reset();
+  answer(LinkAnswer{"late", {counting(100'000)}});
+}
+
+TEST(Link, AnotherStartOfTheTaskIsAnotherTask) {
+  Echo echo;
+  auto link = Link::connect(echo.target(8), {.caller = "test"}, soon());
+  EXPECT_THAT(link.status().message(), HasSubstr("/job:ps/task:0"));
+  EXPECT_EQ(link.status().code(), Code::kUnavailable);
+}
+
+TEST(Link, NeedsTheToken) {
+  Echo echo(true, "secret");
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon());
+  EXPECT_EQ(link.status().code(), Code::kPermission);
+  EXPECT_TRUE(Link::connect(echo.target(),
+                            {.token = "secret", .caller = "test"}, soon())
+                  .ok());
+}
+
+}  // namespace
+}  // namespace rondo

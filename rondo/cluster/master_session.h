@@ -1,0 +1,68 @@
+// MasterSession: a session whose master is in this process and whose workers
+// are the tasks of a cluster.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/cluster/session_options.h"
+#include "rondo/runtime/constraint_placement.h"
+#include "rondo/runtime/master.h"
+#include "rondo/runtime/session_impl.h"
+
+namespace rondo {
+
+class MasterSession final : public Session::Impl {
+ public:
+  // `workers`: that of this process last. `at_end` is called when the session
+  // goes, and what it keeps is let go after the workers. Nodes that ask for
+  // nothing go to this process's devices.
+  MasterSession(Graph& of, std::vector<std::shared_ptr<Worker>> workers,
+                std::function<void(MasterSession*)> at_end,
+                const ClusterSessionOptions& options)
+      : Impl(of, devices_of(workers)),
+        at_end_(std::move(at_end)),
+        placement_({.devices = devices, .soft = options.allow_soft_placement}),
+        master_(of,
+                {.workers = std::move(workers),
+                 .place =
+                     [this](const Graph& whole, Subgraph& step) {
+                       return placement_.place(whole, step);
+                     },
+                 .partition = {.bf16 = options.bf16_transfers},
+                 .log_placement = options.log_device_placement}) {}
+
+  ~MasterSession() override { at_end_(this); }
+
+  Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
+                                  const std::vector<Feed>& feeds,
+                                  const std::vector<Node*>& targets,
+                                  const RunOptions& options) override {
+    return master_.run(fetches, feeds, targets, options);
+  }
+  void close() override { master_.close(); }
+  Resources& resources() override {
+    throw Error(Code::kInvalidArgument,
+                "the variables of this session are on the tasks of its "
+                "cluster");
+  }
+
+ private:
+  // Those of the last worker first.
+  static std::vector<std::string> devices_of(
+      const std::vector<std::shared_ptr<Worker>>& workers) {
+    std::vector<std::string> all = workers.back()->devices();
+    for (size_t i = 0; i + 1 < workers.size(); ++i)
+      for (std::string& name : workers[i]->devices())
+        all.push_back(std::move(name));
+    return all;
+  }
+
+  const std::function<void(MasterSession*)> at_end_;
+  ConstraintPlacement placement_;
+  Master master_;
+};
+
+}  // namespace rondo

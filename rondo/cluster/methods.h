@@ -1,0 +1,26 @@
+// What is called over links: numbers of methods. Bodies are written and read by
+// the two files named at each; all begin with numbers and texts of wire.h.
+#pragma once
+
+#include <cstdint>
+
+namespace rondo {
+
+enum class Method : uint32_t {
+  // Of a worker: remote_worker.cc, worker_service.cc.
+  kGet = 1,     // step, key -> dead?, a tensor unless dead
+  kAdd = 2,     // time allowed; the parts as a tensor of bytes -> number
+  kRemove = 3,  // graph
+  kRun = 4,     // graph, step, time allowed; feeds -> fetches
+  kCancel = 5,  // step, code, message
+  // Of a master: remote_session.cc, session_service.cc.
+  kAttach = 16,  // session: it lives as long as this link
+  kExtend = 17,  // session; nodes as a tensor of bytes
+  kSessionRun = 18,
+  kSessionCancel = 19,  // session, run
+};
+
+// Times allowed travel in nanoseconds; this stands for no limit.
+inline constexpr int64_t kNoLimit = -1;
+
+}  // namespace rondo

@@ -1,0 +1,56 @@
+// Peers: the links from this process to the tasks of a cluster.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/mutex.h"
+#include "rondo/cluster/cluster_spec.h"
+#include "rondo/cluster/control.h"
+#include "rondo/cluster/link.h"
+
+namespace rondo {
+
+// A task that was reached.
+struct Peer {
+  std::string name;  // "/job:ps/task:0"
+  std::shared_ptr<ControlClient> control;
+  std::shared_ptr<Link> link;
+};
+
+struct PeerOptions {
+  std::string token;
+  TlsFiles tls;
+  std::string caller;  // how tasks name this process
+  // A task that says nothing for so long while something waits for it is lost.
+  Duration patience = std::chrono::seconds(20);
+};
+
+// Reaches the task at `address`; waits for one that is not up yet, and says so
+// in the log. `expected` is its name, or "" for whoever is there.
+Result<Peer> reach(const std::string& address, const std::string& expected,
+                   const PeerOptions& options, Deadline deadline);
+
+// Thread-safe.
+class Peers {
+ public:
+  Peers(ClusterSpec cluster, PeerOptions options)
+      : cluster_(std::move(cluster)), options_(std::move(options)) {}
+
+  // Waits for the task until the deadline.
+  Result<Peer> connect(const TaskName& task, Deadline deadline);
+  // Of a task that was reached; never waits.
+  Result<std::shared_ptr<Link>> link(const TaskName& task) const;
+  const ClusterSpec& cluster() const { return cluster_; }
+  void close();
+
+ private:
+  const ClusterSpec cluster_;
+  const PeerOptions options_;
+  mutable Mutex mutex_;
+  std::map<TaskName, Peer> peers_ RONDO_GUARDED_BY(mutex_);
+};
+
+}  // namespace rondo

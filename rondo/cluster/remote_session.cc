@@ -1,0 +1,121 @@
+#include "rondo/cluster/remote_session.h"
+
+#include "rondo/cluster/methods.h"
+#include "rondo/cluster/part_io.h"
+#include "rondo/cluster/session_call.h"
+#include "rondo/graph/subgraph_io.h"
+
+namespace rondo {
+namespace {
+
+// To send and take over what a graph has grown by; to say goodbye.
+constexpr Duration kExtendTime = std::chrono::minutes(10);
+constexpr Duration kCloseTime = std::chrono::seconds(5);
+
+uint32_t number(Method method) { return static_cast<uint32_t>(method); }
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteSession>> RemoteSession::open(
+    Graph& of, const std::string& address, const PeerOptions& peer,
+    const ClusterSessionOptions& options, Deadline deadline) {
+  RONDO_ASSIGN_OR_RETURN(Peer master, reach(address, "", peer, deadline));
+  RONDO_ASSIGN_OR_RETURN(SessionInfo info,
+                         master.control->create_session(options, deadline));
+  std::unique_ptr<RemoteSession> made(
+      new RemoteSession(of, std::move(master), std::move(info)));
+  RONDO_RETURN_IF_ERROR(
+      made->master_.link
+          ->call({number(Method::kAttach),
+                  wire::Writer()
+                      .number(static_cast<int64_t>(made->session_))
+                      .take(),
+                  {}},
+                 deadline)
+          .status());
+  return made;
+}
+
+RemoteSession::~RemoteSession() { close(); }
+
+void RemoteSession::close() {
+  if (closed_.exchange(true)) return;
+  // A master that does not answer collects the session by itself.
+  (void)master_.control->close_session(session_, Deadline(kCloseTime)).ok();
+}
+
+Resources& RemoteSession::resources() {
+  throw Error(Code::kInvalidArgument,
+              "the variables of this session are on the tasks of its cluster");
+}
+
+Status RemoteSession::extend() {
+  const MutexLock lock(mutex_);
+  std::string nodes;
+  size_t all = 0;
+  {
+    const auto still = graph.still();
+    all = graph.nodes().size();
+    if (all == sent_) return {};
+    try {
+      nodes = to_graph_def_from(graph, sent_);
+    } catch (const Error& e) {
+      return Status(e.code(), e.what());
+    }
+  }
+  RONDO_RETURN_IF_ERROR(
+      master_.link
+          ->call({number(Method::kExtend),
+                  wire::Writer().number(static_cast<int64_t>(session_)).take(),
+                  {bytes_tensor(nodes)}},
+                 Deadline(kExtendTime))
+          .status());
+  sent_ = all;
+  return {};
+}
+
+Result<std::vector<Tensor>> RemoteSession::run(
+    const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
+    const std::vector<Node*>& targets, const RunOptions& options) {
+  if (closed_) return error(Code::kCancelled, "the session was closed");
+  RONDO_RETURN_IF_ERROR(extend());
+  SessionCall call;
+  call.session = session_;
+  call.run = next_run_++;
+  call.time_allowed =
+      options.timeout == Duration::max() ? kNoLimit : options.timeout.count();
+  std::vector<Tensor> fed;
+  for (const Value& fetch : fetches) call.fetches.push_back(fetch.name());
+  for (const Feed& feed : feeds) {
+    call.feeds.push_back(feed.value.name());
+    fed.push_back(feed.tensor);
+  }
+  for (const Node* target : targets) call.targets.push_back(target->name());
+  int wake = 0;
+  if (options.cancellation)
+    wake = options.cancellation->on_cancel([&, run = call.run] {
+      master_.link->call({number(Method::kSessionCancel),
+                          wire::Writer()
+                              .number(static_cast<int64_t>(session_))
+                              .number(run)
+                              .text(options.cancellation->reason().message())
+                              .take(),
+                          {}},
+                         [](const Result<LinkAnswer>&) {});
+    });
+  // The master keeps the deadline, and the link notices when it is gone; what
+  // is added here is for the way.
+  const Deadline deadline = options.timeout == Duration::max()
+                                ? Deadline::never()
+                                : Deadline(options.timeout + kCloseTime);
+  auto answer = master_.link->call(
+      {number(Method::kSessionRun), call.encode(), std::move(fed)}, deadline);
+  if (options.cancellation) options.cancellation->forget(wake);
+  if (!answer.ok()) return answer.status();
+  if (answer->tensors.size() != fetches.size())
+    return error(Code::kInternal, "{} answered with {} tensors to {} fetches",
+                 master_.name, answer->tensors.size(), fetches.size());
+  return std::move(answer->tensors);
+}
+
+}  // namespace rondo

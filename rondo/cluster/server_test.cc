@@ -1,0 +1,312 @@
+// Several servers in one process: what sessions on a cluster do. What takes
+// processes (kills, stops) is in tests/cluster_test.py.
+#include "rondo/cluster/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "rondo/cluster/control.h"
+#include "rondo/cluster/remote_session.h"
+#include "rondo/graph/graph.h"
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/queue.h"
+#include "rondo/graph/ops/reduction.h"
+#include "rondo/graph/ops/state.h"
+#include "rondo/transport/socket.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+
+int free_port() {
+  const Fd fd =
+      listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
+  return local_address(fd.get())->port();
+}
+
+// 1 ps and some workers, each with a server here.
+class Cluster {
+ public:
+  explicit Cluster(int workers, ServerOptions options = {}) {
+    ClusterSpec::Jobs jobs;
+    jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
+    for (int i = 0; i < workers; ++i)
+      jobs["worker"][i] = fmt::format("127.0.0.1:{}", free_port());
+    spec = ClusterSpec::from(jobs).value();
+    for (const TaskName& task : spec.tasks())
+      servers.push_back(Server::start(spec, task, options).value());
+  }
+  Server& operator[](size_t i) { return *servers[i]; }
+
+  ClusterSpec spec;
+  std::vector<std::unique_ptr<Server>> servers;  // ps first
+};
+
+float number(const Tensor& tensor) { return tensor.span<float>()[0]; }
+
+std::string address(const Server& server) {
+  return server.target().substr(std::string_view("grpc://").size());
+}
+
+// Not known by name in this process: every call goes out.
+struct Far {
+  explicit Far(Graph& graph, Server& server,
+               const ClusterSessionOptions& options = {}) {
+    auto remote =
+        RemoteSession::open(graph, address(server), {.caller = "a test"},
+                            options, Deadline(seconds(30)));
+    session = std::make_unique<Session>(std::move(remote).value());
+  }
+  std::unique_ptr<Session> session;
+};
+
+// w on the ps, y = sum(w * x) on worker 0.
+struct Program {
+  Program() {
+    x = placeholder(graph);
+    {
+      const DeviceScope ps(graph, "/job:ps/task:0");
+      w = variable(graph, fill(graph, {2}, 3), {.name = "w"});
+      more = assign_add(w, fill(graph, {2}, 1));
+    }
+    const DeviceScope worker(graph, "/job:worker/task:0");
+    y = reduce_sum(w * x);
+  }
+  std::vector<Feed> fed(float value) const {
+    return {{x, Tensor::full<float>({}, value)}};
+  }
+  Graph graph;
+  Value x, w, more, y;
+};
+
+TEST(Server, AStepOverTwoTasks) {
+  Cluster cluster(1);
+  Program p;
+  for (const bool near : {true, false}) {
+    std::unique_ptr<Session> session =
+        near ? open_session(p.graph, cluster[1].target()).value()
+             : std::move(Far(p.graph, cluster[1]).session);
+    ASSERT_TRUE(session->run(initializer(p.graph)).ok());
+    for (int i = 0; i < 50; ++i) {
+      auto result = session->run(p.y, p.fed(1.0f * static_cast<float>(i)));
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      EXPECT_EQ(number(*result), 6.0f * static_cast<float>(i));
+    }
+  }
+}
+
+TEST(Server, VariablesOutliveSessionsAndAreShared) {
+  Cluster cluster(2);
+  Program p;
+  {
+    auto first = open_session(p.graph, cluster[1].target()).value();
+    ASSERT_TRUE(first->run(initializer(p.graph)).ok());
+    ASSERT_TRUE(first->run(p.more).ok());
+  }
+  Program q;  // another client's, the same names
+  const Far second(q.graph, cluster[2]);
+  ASSERT_TRUE(second.session->run(q.more).ok());
+  EXPECT_EQ(number(second.session->run(q.w).value()), 5);
+  // Until somebody clears them.
+  ASSERT_TRUE(reset(cluster[1].target()).ok());
+  const Far third(q.graph, cluster[2]);
+  EXPECT_FALSE(third.session->run(q.w).ok());
+}
+
+TEST(Server, TheGraphMayGrow) {
+  Cluster cluster(1);
+  Program p;
+  const Far far(p.graph, cluster[1]);
+  ASSERT_TRUE(far.session->run(initializer(p.graph)).ok());
+  const Value z = p.y + p.y;
+  EXPECT_EQ(number(far.session->run(z, p.fed(2)).value()), 24);
+}
+
+TEST(Server, LargeTensorsTravel) {
+  Cluster cluster(1);
+  Graph graph;
+  const Value x = placeholder(graph);
+  Value there, back;
+  {
+    const DeviceScope ps(graph, "/job:ps/task:0");
+    there = x + x;
+  }
+  {
+    const DeviceScope worker(graph, "/job:worker/task:0");
+    back = there * there;
+  }
+  const Far far(graph, cluster[1]);
+  const int64_t count = 1 << 20;
+  for (int i = 0; i < 5; ++i) {
+    auto result = far.session->run(
+        back, {{x, Tensor::full<float>({count}, static_cast<float>(i))}});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    ASSERT_EQ(result->count(), count);
+    EXPECT_EQ(result->span<float>()[count - 1], static_cast<float>(4 * i * i));
+  }
+}
+
+TEST(Server, AFailureEndsTheStepEverywhere) {
+  Cluster cluster(1);
+  Graph graph;
+  const FIFOQueue queue = [&] {
+    const DeviceScope ps(graph, "/job:ps/task:0");
+    return FIFOQueue(graph, {DType::kF32}, {.name = "q"});
+  }();
+  Value element, broken;
+  {
+    const DeviceScope ps(graph, "/job:ps/task:0");
+    element = queue.dequeue()[0];  // never comes
+  }
+  const Value x = placeholder(graph);
+  {
+    const DeviceScope worker(graph, "/job:worker/task:0");
+    broken = reshape(x, {3});
+  }
+  for (const size_t master : {0, 1}) {
+    auto session = open_session(graph, cluster[master].target()).value();
+    const Status status =
+        session->run({element, broken}, {{x, Tensor::zeros({2})}}).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.message();
+    EXPECT_THAT(status.message(), HasSubstr("/job:worker/task:0"));
+    EXPECT_THAT(status.message(), HasSubstr("Reshape"));
+  }
+}
+
+TEST(Server, TimeIsUp) {
+  Cluster cluster(1);
+  Graph graph;
+  const DeviceScope ps(graph, "/job:ps/task:0");
+  const FIFOQueue queue(graph, {DType::kF32}, {.name = "q"});
+  const Value element = queue.dequeue()[0];
+  const Far far(graph, cluster[1]);
+  RunOptions options;
+  options.timeout = seconds(0.2);
+  EXPECT_EQ(far.session->run({element}, {}, {}, options).status().code(),
+            Code::kTimeout);
+}
+
+TEST(Server, ARunIsCancelledFromAfar) {
+  Cluster cluster(1);
+  Graph graph;
+  const DeviceScope ps(graph, "/job:ps/task:0");
+  const FIFOQueue queue(graph, {DType::kF32}, {.name = "q"});
+  const Value element = queue.dequeue()[0];
+  const Far far(graph, cluster[1]);
+  Cancellation cancellation;
+  RunOptions options;
+  options.cancellation = &cancellation;
+  std::thread waits([&] {
+    const Status status = far.session->run({element}, {}, {}, options).status();
+    EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
+    EXPECT_THAT(status.message(), HasSubstr("enough"));
+  });
+  // Whether the run has begun by then or not.
+  cancellation.cancel(error(Code::kCancelled, "enough"));
+  waits.join();
+}
+
+TEST(Server, UnknownTasksAndDevices) {
+  Cluster cluster(1);
+  EXPECT_THAT(Server::start(cluster.spec, {"worker", 7}, {}).status().message(),
+              HasSubstr("no task 7"));
+  EXPECT_THAT(Server::start(cluster.spec, {"boss", 0}, {}).status().message(),
+              HasSubstr("no job \"boss\""));
+  Graph graph;
+  const DeviceScope nowhere(graph, "/job:ps/task:5");
+  const Value x = fill(graph, {2}, 1);
+  auto session = open_session(graph, cluster[1].target()).value();
+  EXPECT_THAT(session->run(x).status().message(), HasSubstr("/job:ps/task:5"));
+  EXPECT_THAT(open_session(graph, "nonsense").status().message(),
+              HasSubstr("grpc://host:port"));
+}
+
+TEST(Server, TwoOfOneName) {
+  Cluster cluster(1);
+  const Status status = Server::start(cluster.spec, {"worker", 0}, {}).status();
+  EXPECT_EQ(status.code(), Code::kResource);
+  EXPECT_THAT(status.message(), HasSubstr("another process"));
+}
+
+TEST(Server, AnotherTokenIsTurnedAway) {
+  Cluster cluster(1, {.common = {.token = "secret"}});
+  Graph graph;
+  auto session = RemoteSession::open(graph, address(cluster[1]),
+                                     {.token = "guess", .caller = "a test"}, {},
+                                     Deadline(seconds(30)));
+  EXPECT_EQ(session.status().code(), Code::kPermission);
+}
+
+TEST(Server, WaitsForATaskAndSaysForWhom) {
+  ClusterSpec::Jobs jobs;
+  jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
+  jobs["worker"][0] = fmt::format("127.0.0.1:{}", free_port());
+  const ClusterSpec spec = ClusterSpec::from(jobs).value();
+  auto worker = Server::start(spec, {"worker", 0}, {}).value();
+  Program p;
+  const Status late =
+      open_session(p.graph, worker->target(), {.connect_timeout = seconds(0.2)})
+          .status();
+  EXPECT_EQ(late.code(), Code::kTimeout);
+  EXPECT_THAT(late.message(), HasSubstr("/job:ps/task:0 at 127.0.0.1"));
+  // Without the ps that is up to nobody.
+  EXPECT_TRUE(open_session(p.graph, worker->target(), {},
+                           {.device_filters = {"/job:worker"}})
+                  .ok());
+  std::unique_ptr<Server> ps;
+  std::thread starts([&] { ps = Server::start(spec, {"ps", 0}, {}).value(); });
+  auto session = open_session(p.graph, worker->target()).value();
+  starts.join();
+  EXPECT_TRUE(session->run(initializer(p.graph)).ok());
+  // It is started anew: this session ends, and the next one finds it.
+  ps.reset();
+  ps = Server::start(spec, {"ps", 0}, {}).value();
+  EXPECT_EQ(session->run(p.w).status().code(), Code::kPeerLost);
+  session = open_session(p.graph, worker->target()).value();
+  EXPECT_TRUE(session->run(initializer(p.graph)).ok());
+}
+
+TEST(Server, AClientThatVanishesIsForgotten) {
+  Cluster cluster(1, {.lease = seconds(0.05)});
+  auto control = ControlClient::make(address(cluster[1]), {}).value();
+  ASSERT_TRUE(control->hello(Deadline(seconds(30))).ok());
+  // Makes a session and is never heard of again.
+  ASSERT_TRUE(control->create_session({}, Deadline(seconds(30))).ok());
+  Graph graph;
+  const Far stays(graph, cluster[1]);
+  const Deadline deadline(seconds(30));
+  while (control->status(deadline)->sessions != 1 && !deadline.passed())
+    std::this_thread::yield();
+  EXPECT_EQ(control->status(deadline)->sessions, 1);
+}
+
+TEST(Server, StopEndsWhatRuns) {
+  Cluster cluster(1);
+  Graph graph;
+  const DeviceScope ps(graph, "/job:ps/task:0");
+  const FIFOQueue queue(graph, {DType::kF32}, {.name = "q"});
+  const Value element = queue.dequeue()[0];
+  const Node& more = queue.enqueue({fill(graph, {}, 1)});
+  auto session = open_session(graph, cluster[1].target()).value();
+  ASSERT_TRUE(session->run(const_cast<Node&>(more)).ok());
+  ASSERT_TRUE(session->run(element).ok());
+  std::thread waits([&] {
+    const Status status = session->run(element).status();
+    EXPECT_THAT(status.message(), HasSubstr("/job:ps/task:0"));
+  });
+  cluster[0].stop();
+  waits.join();
+  // The worker goes on with others.
+  Graph other;
+  const Value one = fill(other, {}, 1);
+  auto alone = open_session(other, cluster[1].target(), {},
+                            {.device_filters = {"/job:worker"}});
+  EXPECT_EQ(number(alone.value()->run(one).value()), 1);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,178 @@
+#include "rondo/cluster/worker_service.h"
+
+#include "rondo/cluster/methods.h"
+#include "rondo/cluster/part_io.h"
+
+namespace rondo {
+namespace {
+
+Status bad_call(std::string_view method) {
+  return error(Code::kInvalidArgument,
+               "a call of {} that makes no sense came to this task", method);
+}
+
+Deadline deadline_in(int64_t time_allowed) {
+  return time_allowed < 0 ? Deadline::never()
+                          : Deadline(Duration(time_allowed));
+}
+
+}  // namespace
+
+WorkerService::WorkerService(Worker& worker, StepTable& steps,
+                             ThreadCache& threads, Prepare prepare)
+    : worker_(worker),
+      steps_(steps),
+      threads_(threads),
+      prepare_(std::move(prepare)) {}
+
+bool WorkerService::serve(uint64_t link, LinkCall& call,
+                          LinkServer::Answer& answer) {
+  switch (static_cast<Method>(call.method)) {
+    case Method::kGet: get(call, std::move(answer)); return true;
+    case Method::kAdd:
+      // Compiling takes a while, and so may reaching the other tasks.
+      threads_.run([this, link, call = std::move(call),
+                    answer = std::move(answer)]() mutable {
+        add(link, std::move(call), answer);
+      });
+      return true;
+    case Method::kRemove: remove(link, call, answer); return true;
+    case Method::kRun:
+      run(link, std::move(call), std::move(answer));
+      return true;
+    case Method::kCancel: cancel(call, answer); return true;
+    default: return false;
+  }
+}
+
+void WorkerService::get(const LinkCall& call, LinkServer::Answer answer) {
+  wire::Reader in(call.body);
+  const int64_t step = in.number();
+  const std::string key(in.text());
+  if (!in.ok()) return answer(bad_call("Get"));
+  steps_.get(step, key,
+             [answer = std::move(answer)](Result<Rendezvous::Parcel> parcel) {
+               if (!parcel.ok()) return answer(parcel.status());
+               LinkAnswer out;
+               out.body = wire::Writer().number(parcel->dead ? 1 : 0).take();
+               if (!parcel->dead)
+                 out.tensors.push_back(std::move(parcel->tensor));
+               answer(std::move(out));
+             });
+}
+
+void WorkerService::add(uint64_t link, LinkCall call,
+                        const LinkServer::Answer& answer) {
+  wire::Reader in(call.body);
+  const Deadline deadline = deadline_in(in.number());
+  if (!in.ok() || call.tensors.size() != 1) return answer(bad_call("Add"));
+  auto parts = parts_from_tensor(call.tensors[0]);
+  if (!parts.ok()) return answer(parts.status());
+  if (Status s = prepare_(*parts, deadline); !s.ok()) return answer(s);
+  auto graph = worker_.add(std::move(*parts));
+  if (!graph.ok()) return answer(graph.status());
+  bool late = false;
+  {
+    const MutexLock lock(mutex_);
+    late = gone_.contains(link);
+    if (!late) owned_[link].graphs.insert(*graph);
+  }
+  if (late) return worker_.remove(*graph);
+  answer(LinkAnswer{wire::Writer().number(*graph).take(), {}});
+}
+
+void WorkerService::remove(uint64_t link, const LinkCall& call,
+                           LinkServer::Answer& answer) {
+  wire::Reader in(call.body);
+  const int64_t graph = in.number();
+  if (!in.ok()) return answer(bad_call("Remove"));
+  bool there = false;
+  {
+    const MutexLock lock(mutex_);
+    there = owned_[link].graphs.erase(graph) > 0;
+  }
+  if (there) worker_.remove(graph);
+  answer(LinkAnswer{});
+}
+
+void WorkerService::run(uint64_t link, LinkCall call,
+                        LinkServer::Answer answer) {
+  wire::Reader in(call.body);
+  Worker::StepCall step;
+  step.graph = in.number();
+  step.step = in.number();
+  step.deadline = deadline_in(in.number());
+  step.feeds = std::move(call.tensors);
+  if (!in.ok()) return answer(bad_call("Run"));
+  Status refused;
+  {
+    const MutexLock lock(mutex_);
+    Owned& mine = owned_[link];
+    if (!mine.graphs.contains(step.graph))
+      refused = error(Code::kInvalidArgument,
+                      "this task has no graph {} of this session: it was "
+                      "started anew, or the session was closed",
+                      step.graph);
+    else if (!mine.steps.insert(step.step).second)
+      refused =
+          error(Code::kInvalidArgument, "step {} runs already", step.step);
+  }
+  if (!refused.ok()) return answer(refused);
+  const int64_t id = step.step;
+  worker_.run(std::move(step), [this, link, id, answer = std::move(answer)](
+                                   Result<std::vector<Tensor>> result) {
+    end_step(link, id, result.status());
+    if (result.ok())
+      answer(LinkAnswer{{}, std::move(*result)});
+    else
+      answer(result.status());
+  });
+}
+
+void WorkerService::end_step(uint64_t link, int64_t step, const Status& how) {
+  if (!how.ok()) steps_.abort(step, how);
+  const MutexLock lock(mutex_);
+  if (const auto at = owned_.find(link); at != owned_.end())
+    at->second.steps.erase(step);
+}
+
+void WorkerService::cancel(const LinkCall& call, LinkServer::Answer& answer) {
+  wire::Reader in(call.body);
+  const int64_t step = in.number();
+  const int64_t code = in.number();
+  const std::string message(in.text());
+  if (!in.ok() || code <= 0 || code > static_cast<int>(Code::kOutOfRange))
+    return answer(bad_call("Cancel"));
+  const Status why(static_cast<Code>(code), message);
+  steps_.abort(step, why);
+  worker_.cancel(step, why);
+  answer(LinkAnswer{});
+}
+
+void WorkerService::gone(uint64_t link) {
+  Owned left;
+  {
+    const MutexLock lock(mutex_);
+    gone_.insert(link);
+    const auto at = owned_.find(link);
+    if (at == owned_.end()) return;
+    left = std::move(at->second);
+    owned_.erase(at);
+  }
+  const Status why = error(Code::kCancelled, "the master of this step is gone");
+  for (const int64_t step : left.steps) {
+    steps_.abort(step, why);
+    worker_.cancel(step, why);
+  }
+  for (const int64_t graph : left.graphs) worker_.remove(graph);
+}
+
+int64_t WorkerService::graphs() const {
+  const MutexLock lock(mutex_);
+  int64_t all = 0;
+  for (const auto& [link, owned] : owned_)
+    all += static_cast<int64_t>(owned.graphs.size());
+  return all;
+}
+
+}  // namespace rondo

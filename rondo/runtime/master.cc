@@ -1,0 +1,225 @@
+#include "rondo/runtime/master.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <random>
+
+namespace rondo {
+namespace {
+
+// Steps of different masters on one worker must not have the same number.
+int64_t first_step() {
+  std::random_device source;
+  return static_cast<int64_t>(
+      ((static_cast<uint64_t>(source()) << 32 | source()) >> 2));
+}
+
+void print_placement(const Subgraph& step) {
+  std::string text;
+  for (const Node* node : ordered_nodes(step))
+    text += fmt::format("{} ({}): {}\n", node->name(), node->op().name,
+                        node->device());
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace
+
+Master::Plan::~Plan() {
+  for (const Share& share : shares) share.worker->remove(share.graph);
+}
+
+Master::Master(Graph& graph, MasterOptions options)
+    : graph_(graph), options_(std::move(options)), next_step_(first_step()) {}
+
+Master::~Master() = default;
+
+std::vector<std::string> Master::devices() const {
+  std::vector<std::string> all;
+  for (const auto& worker : options_.workers)
+    for (std::string& name : worker->devices()) all.push_back(std::move(name));
+  return all;
+}
+
+// ---- Plans ------------------------------------------------------------------
+
+Result<std::shared_ptr<Master::Plan>> Master::plan_for(
+    const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
+    const std::vector<Node*>& targets) {
+  const std::lock_guard lock(mutex_);
+  set_key(key_, fetches, feeds, targets);
+  if (const auto at = plans_.find(key_); at != plans_.end()) return at->second;
+  RONDO_ASSIGN_OR_RETURN(auto plan, make_plan(fetches, feeds, targets));
+  plans_[key_] = plan;
+  return plan;
+}
+
+Result<std::shared_ptr<Master::Plan>> Master::make_plan(
+    const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
+    const std::vector<Node*>& targets) {
+  try {
+    std::vector<Value> fed;
+    for (const Feed& feed : feeds) fed.push_back(feed.value);
+    Subgraph step;
+    {
+      const auto still = graph_.still();
+      step = extract(graph_, fed, fetches, targets);
+      RONDO_RETURN_IF_ERROR(options_.place(graph_, step));
+    }
+    if (options_.log_placement) print_placement(step);
+    // Across devices; what is within one is ordered when it is compiled.
+    order_changes(step, {.users = false});
+    std::vector<GraphPart> parts = partition(step, options_.partition);
+    if (options_.delay.transfer_time) delay_recvs(parts, options_.delay);
+    RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts)));
+    plan->fetches = fetches.size();
+    return plan;
+  } catch (const Error& e) {
+    return Status(e.code(), e.what());
+  }
+}
+
+Result<std::shared_ptr<Master::Plan>> Master::hand_out(
+    std::vector<GraphPart> parts) {
+  auto plan = std::make_shared<Plan>();
+  for (const auto& worker : options_.workers) {
+    const std::vector<std::string> devices = worker->devices();
+    Share share{.worker = worker.get()};
+    std::vector<Worker::Part> its;
+    for (GraphPart& part : parts) {
+      if (std::ranges::find(devices, part.device) == devices.end()) continue;
+      share.feeds.insert(share.feeds.end(), part.feeds.begin(),
+                         part.feeds.end());
+      share.fetches.insert(share.fetches.end(), part.fetches.begin(),
+                           part.fetches.end());
+      its.push_back({part.device, std::move(part.subgraph)});
+    }
+    if (its.empty()) continue;
+    RONDO_ASSIGN_OR_RETURN(share.graph, worker->add(std::move(its)));
+    plan->shares.push_back(std::move(share));
+  }
+  for (const GraphPart& part : parts)
+    if (part.subgraph.graph)
+      return error(Code::kInternal, "no worker has the device {}", part.device);
+  return plan;
+}
+
+// ---- Steps ------------------------------------------------------------------
+
+// One step on several workers, until all have answered.
+class Master::StepRun {
+ public:
+  StepRun(const Plan& plan, int64_t step)
+      : plan_(plan), step_(step), results_(plan.shares.size()) {}
+
+  void answer(size_t share, Result<std::vector<Tensor>> result) {
+    const bool first_failure = [&] {
+      const std::lock_guard lock(mutex_);
+      if (result.ok()) {
+        results_[share] = std::move(*result);
+        return false;
+      }
+      const bool first = failure_.ok();
+      if (first) failure_ = result.status();
+      return first;
+    }();
+    if (first_failure)
+      for (size_t i = 0; i < plan_.shares.size(); ++i)
+        if (i != share) plan_.shares[i].worker->cancel(step_, result.status());
+    const std::lock_guard lock(mutex_);
+    ++answered_;
+    all_.notify_all();
+  }
+  // What each share fetched, or why the step failed.
+  Result<std::vector<std::vector<Tensor>>> wait() {
+    std::unique_lock lock(mutex_);
+    // Each worker keeps the deadline, or is given up by its stub.
+    all_.wait(lock, [&] { return answered_ == plan_.shares.size(); });
+    if (!failure_.ok()) return failure_;
+    return std::move(results_);
+  }
+
+ private:
+  const Plan& plan_;
+  const int64_t step_;
+  std::mutex mutex_;
+  std::condition_variable all_;
+  // Guarded by mutex_.
+  size_t answered_ = 0;
+  Status failure_;
+  std::vector<std::vector<Tensor>> results_;
+};
+
+Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
+                                             const std::vector<Feed>& feeds,
+                                             Deadline deadline,
+                                             Timeline* timeline,
+                                             Cancellation& cancellation) {
+  const int64_t step = next_step_++;
+  const int link = cancellation.on_cancel([&] {
+    for (const Share& share : plan.shares)
+      share.worker->cancel(step, cancellation.reason());
+  });
+  auto call_for = [&](const Share& share) {
+    Worker::StepCall call{.graph = share.graph,
+                          .step = step,
+                          .deadline = deadline,
+                          .timeline = timeline};
+    for (const int feed : share.feeds)
+      call.feeds.push_back(feeds[static_cast<size_t>(feed)].tensor);
+    return call;
+  };
+  std::vector<Tensor> all(plan.fetches);
+  auto put = [&](const Share& share, std::vector<Tensor>& fetched) {
+    for (size_t i = 0; i < share.fetches.size(); ++i)
+      all[static_cast<size_t>(share.fetches[i])] = std::move(fetched[i]);
+  };
+  Status failure;
+  if (plan.shares.size() == 1) {
+    const Share& share = plan.shares[0];
+    auto fetched = share.worker->run_here(call_for(share));
+    failure = fetched.status();
+    if (fetched.ok()) put(share, *fetched);
+  } else if (!plan.shares.empty()) {
+    const auto run = std::make_shared<StepRun>(plan, step);
+    const size_t last = plan.shares.size() - 1;
+    for (size_t i = 0; i < last; ++i)
+      plan.shares[i].worker->run(
+          call_for(plan.shares[i]),
+          [run, i](auto result) { run->answer(i, std::move(result)); });
+    const Share& here = plan.shares[last];
+    run->answer(last, here.worker->run_here(call_for(here)));
+    auto results = run->wait();
+    failure = results.status();
+    for (size_t i = 0; results.ok() && i <= last; ++i)
+      put(plan.shares[i], (*results)[i]);
+  }
+  cancellation.forget(link);
+  if (!failure.ok()) return failure;
+  return all;
+}
+
+Result<std::vector<Tensor>> Master::run(const std::vector<Value>& fetches,
+                                        const std::vector<Feed>& feeds,
+                                        const std::vector<Node*>& targets,
+                                        const RunOptions& options) {
+  RONDO_ASSIGN_OR_RETURN(const auto plan, plan_for(fetches, feeds, targets));
+  Cancellation cancellation;
+  const ActiveRuns::Entry entry(runs_, cancellation);
+  int link = 0;
+  if (options.cancellation)
+    link = options.cancellation->on_cancel(
+        [&] { cancellation.cancel(options.cancellation->reason()); });
+  auto result = run_step(*plan, feeds, options.deadline(), options.timeline,
+                         cancellation);
+  if (options.cancellation) options.cancellation->forget(link);
+  if (result.ok())
+    // What variables, constants, feeds or other fetches hold stays theirs.
+    for (Tensor& tensor : *result)
+      if (!tensor.unique()) tensor = tensor.clone();
+  return result;
+}
+
+}  // namespace rondo

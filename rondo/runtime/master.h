@@ -1,0 +1,94 @@
+// Master: runs parts of a graph on the devices of several workers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "rondo/graph/graph.h"
+#include "rondo/graph/partition/delay_recvs.h"
+#include "rondo/graph/partition/partition.h"
+#include "rondo/runtime/active_runs.h"
+#include "rondo/runtime/plan_key.h"
+#include "rondo/runtime/run_options.h"
+#include "rondo/runtime/worker.h"
+
+namespace rondo {
+
+struct MasterOptions {
+  // All that may run something. Of those that take part in a step, the last
+  // runs on the caller's thread, so one of this process belongs last.
+  std::vector<std::shared_ptr<Worker>> workers;
+  // Sets the device of every node of a step, a copy of part of `graph`, to the
+  // full name of one of the workers' devices. Called by one thread at a time,
+  // while the graph is still.
+  std::function<Status(const Graph& graph, Subgraph& step)> place;
+  PartitionOptions partition;
+  // How long nodes run and tensors travel, to have them received in time and
+  // not before. Without a transfer_time nothing is held back.
+  DelayOptions delay;
+  bool log_placement = false;
+};
+
+// A session's master: places what a run needs, cuts it into one part for each
+// device, gives the parts to their workers once, and then asks each of these,
+// with one call a step, to run its own. The first worker that fails ends the
+// step on all others. The graph may grow meanwhile, by one thread, and must
+// outlive the master. Several threads may run at once.
+class RONDO_API Master {
+ public:
+  Master(Graph& graph, MasterOptions options);
+  ~Master();  // after all runs have ended
+
+  // What is fetched, in order, as the caller's own. The arguments are of the
+  // graph, and have been checked.
+  Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
+                                  const std::vector<Feed>& feeds,
+                                  const std::vector<Node*>& targets,
+                                  const RunOptions& options = {});
+  // Ends the runs that go on, and every later one at once, with kCancelled.
+  void close() { runs_.close(); }
+  // Of all workers, in their order.
+  std::vector<std::string> devices() const;
+
+ private:
+  // A worker's share of a step, with the numbers of the caller's feeds that it
+  // takes and of the fetches that it gives.
+  struct Share {
+    Worker* worker = nullptr;
+    int64_t graph = 0;
+    std::vector<int> feeds;
+    std::vector<int> fetches;
+  };
+  struct Plan {
+    ~Plan();
+    std::vector<Share> shares;
+    size_t fetches = 0;
+  };
+  class StepRun;
+
+  Result<std::shared_ptr<Plan>> plan_for(const std::vector<Value>& fetches,
+                                         const std::vector<Feed>& feeds,
+                                         const std::vector<Node*>& targets);
+  Result<std::shared_ptr<Plan>> make_plan(const std::vector<Value>& fetches,
+                                          const std::vector<Feed>& feeds,
+                                          const std::vector<Node*>& targets);
+  Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts);
+  Result<std::vector<Tensor>> run_step(const Plan& plan,
+                                       const std::vector<Feed>& feeds,
+                                       Deadline deadline, Timeline* timeline,
+                                       Cancellation& cancellation);
+
+  Graph& graph_;
+  const MasterOptions options_;
+  ActiveRuns runs_;
+  std::atomic<int64_t> next_step_;
+  std::mutex mutex_;
+  // Guarded by mutex_; plans never go.
+  std::map<PlanKey, std::shared_ptr<Plan>> plans_;
+  PlanKey key_;  // of the plan that is looked for; keeps its memory
+};
+
+}  // namespace rondo

@@ -1,0 +1,356 @@
+"""Clusters of real processes: steps over several tasks, and what becomes of them
+when a task, a master or a client dies, stops, or is somebody else."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from ranks import RONDO, clean_env, free_port, listening, wait_until
+
+import rondo as rd
+
+PATIENCE = 4
+
+
+class Task:
+    def __init__(self, cluster, job, index, env):
+        self.name = f"/job:{job}/task:{index}"
+        self.address = cluster.addresses[job][index]
+        self.target = f"grpc://{self.address}"
+        self.out = cluster.folder / f"{job}{index}"
+        command = [RONDO, "server", "--cluster", cluster.text]
+        command += ["--job", job, "--task", str(index), "--lease", "0.2"]
+        with open(self.out, "ab") as file:
+            self.process = subprocess.Popen(
+                command,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=clean_env(**env),
+            )
+
+    @property
+    def text(self):
+        return self.out.read_text()
+
+    def signal(self, number):
+        os.kill(self.process.pid, number)
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait()
+
+
+class Cluster:
+    def __init__(self, folder, ps, workers, **env):
+        self.folder = folder
+        self.env = {"RONDO_PATIENCE": str(PATIENCE), **env}
+        self.addresses = {
+            job: [f"127.0.0.1:{free_port()}" for _ in range(count)]
+            for job, count in (("ps", ps), ("worker", workers))
+        }
+        self.text = ";".join(
+            f"{job}={','.join(tasks)}" for job, tasks in self.addresses.items()
+        )
+        self.tasks = {}
+        for job, tasks in self.addresses.items():
+            for index in range(len(tasks)):
+                self.start(job, index)
+
+    def start(self, job, index):
+        self.tasks[job, index] = Task(self, job, index, self.env)
+
+    def __getitem__(self, name):
+        return self.tasks[name]
+
+    def end(self):
+        for task in self.tasks.values():
+            task.end()
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    monkeypatch.setenv("RONDO_CONNECT_TIMEOUT", "60")
+    monkeypatch.setenv("RONDO_PATIENCE", str(PATIENCE))
+    monkeypatch.delenv("RONDO_TOKEN", raising=False)
+    made = []
+
+    def make(ps=1, workers=1, **env):
+        made.append(Cluster(tmp_path, ps, workers, **env))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def program(graph, ps="/job:ps/task:0", worker="/job:worker/task:0"):
+    """A variable on the ps, a product on the worker, and a wait without end on
+    either."""
+    with graph.as_default():
+        x = rd.placeholder(rd.float32, [None])
+        with rd.device(ps):
+            w = rd.Variable(np.float32([1, 2, 3]), name="w")
+            add = rd.assign_add(w, np.float32([1, 1, 1]))
+            never_on_ps = rd.FIFOQueue(1, [rd.float32], name="never_ps").dequeue()
+        with rd.device(worker):
+            y = w * x
+            never = rd.FIFOQueue(1, [rd.float32], name="never").dequeue()
+        init = rd.global_variables_initializer()
+    return x, w, add, y, {"worker": never, "ps": never_on_ps}, init
+
+
+class Running(threading.Thread):
+    """A run that is to fail."""
+
+    def __init__(self, session, fetches):
+        super().__init__(daemon=True)
+        self.session, self.fetches, self.error = session, fetches, None
+        self.start()
+
+    def run(self):
+        try:
+            self.session.run(self.fetches)
+        except rd.errors.Error as e:
+            self.error = e
+
+    def result(self):
+        self.join(60)
+        assert not self.is_alive(), "the run goes on"
+        return self.error
+
+
+def steps_of(target):
+    return rd._core.task_status(target)["steps"]
+
+
+def wait_for_step(target):
+    wait_until(lambda: steps_of(target) > 0, 60, lambda: "no step began")
+
+
+def test_steps_over_processes(cluster):
+    c = cluster(ps=2, workers=2)
+    graph = rd.Graph()
+    x, w, add, y, _, init = program(graph, "/job:ps/task:1", "/job:worker/task:1")
+    feed = np.float32([4, 5, 6])
+    for master in [("worker", 0), ("worker", 1), ("ps", 0), ("ps", 1)]:
+        with rd.Session(c[master].target, graph=graph) as s:
+            s.run(init)
+            for i in range(20):
+                got, _ = s.run([y, add], {x: feed})
+                np.testing.assert_array_equal(got, (np.float32([1, 2, 3]) + i) * feed)
+    # The variables belong to the tasks.
+    with rd.Session(c["worker", 0].target, graph=graph) as s:
+        np.testing.assert_array_equal(s.run(w), np.float32([21, 22, 23]))
+
+
+def test_megabytes_between_processes(cluster):
+    c = cluster()
+    graph = rd.Graph()
+    with graph.as_default():
+        x = rd.placeholder(rd.float32, [None])
+        with rd.device("/job:ps/task:0"):
+            there = x * 2.0
+        with rd.device("/job:worker/task:0"):
+            back = there + 1.0
+    data = np.arange(3_000_000, dtype=np.float32)
+    with rd.Session(c["worker", 0].target, graph=graph) as s:
+        for _ in range(3):
+            np.testing.assert_array_equal(s.run(back, {x: data}), data * 2 + 1)
+
+
+def test_training_in_this_process_with_a_parameter_server(cluster):
+    """Between-graph: the worker is this process, and its master too."""
+    c = cluster(ps=1, workers=0 + 1)
+    c["worker", 0].end()
+    spec = {job: list(tasks) for job, tasks in c.addresses.items()}
+    server = rd.train.Server(spec, job_name="worker", task_index=0)
+    graph = rd.Graph()
+    with graph.as_default():
+        x = rd.placeholder(rd.float32, [None, 3])
+        target = rd.placeholder(rd.float32, [None, 1])
+        with rd.device("/job:ps/task:0"):
+            w = rd.Variable(np.zeros((3, 1), np.float32))
+        with rd.device("/job:worker/task:0"):
+            loss = rd.reduce_mean(rd.square(rd.matmul(x, w) - target))
+        train = rd.train.GradientDescentOptimizer(0.1).minimize(loss)
+        init = rd.global_variables_initializer()
+    random = np.random.default_rng(1)
+    truth = np.float32([[1], [-2], [3]])
+    with rd.Session(server.target, graph=graph) as s:
+        s.run(init)
+        for _ in range(200):
+            data = random.standard_normal((16, 3)).astype(np.float32)
+            s.run(train, {x: data, target: data @ truth})
+        np.testing.assert_allclose(s.run(w), truth, atol=1e-3)
+    server.stop()
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+@pytest.mark.parametrize(("victim", "master"), [("ps", "worker"), ("worker", "ps")])
+def test_a_task_that_dies_ends_the_step(cluster, victim, master, how):
+    c = cluster(workers=2)
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph)
+    # The step waits on the task that lives as well.
+    with rd.Session(c[master, 0].target, graph=graph) as s:
+        s.run(init)
+        run = Running(s, [never["ps"], never["worker"]])
+        wait_for_step(c[victim, 0].target)
+        c[victim, 0].signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+        error = run.result()
+        assert isinstance(error, rd.errors.PeerLostError), error
+        assert c[victim, 0].name in str(error)
+        if how == "stopped":
+            assert "has not answered" in str(error)
+    # Nothing of the step is left where there is life, and others are served.
+    assert steps_of(c[master, 0].target) == 0
+    other = rd.Graph()
+    with other.as_default(), rd.device("/job:worker/task:1"):
+        one = rd.constant(1.0) + 1.0
+    config = rd.ConfigProto(device_filters=["/job:worker/task:1"])
+    with rd.Session(c["worker", 1].target, graph=other, config=config) as s:
+        assert s.run(one) == 2
+
+
+def test_a_parameter_server_that_comes_back(cluster):
+    c = cluster()
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph)
+    s = rd.Session(c["worker", 0].target, graph=graph)
+    s.run(init)
+    c["ps", 0].end()
+    with pytest.raises(rd.errors.PeerLostError, match="/job:ps/task:0"):
+        s.run(w)
+    c.start("ps", 0)
+    with rd.Session(c["worker", 0].target, graph=graph) as again:
+        with pytest.raises(rd.errors.Error, match="w"):
+            again.run(w)  # its value went with the process
+        again.run(init)
+        np.testing.assert_array_equal(again.run(w), [1, 2, 3])
+    with pytest.raises(rd.errors.PeerLostError):
+        s.run(w)
+    s.close()
+
+
+def test_a_master_that_dies(cluster):
+    c = cluster(workers=2)
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph, worker="/job:worker/task:1")
+    s = rd.Session(c["worker", 0].target, graph=graph)
+    s.run(init)
+    run = Running(s, [never["ps"], never["worker"]])
+    wait_for_step(c["ps", 0].target)
+    wait_for_step(c["worker", 1].target)
+    c["worker", 0].end()
+    assert "/job:worker/task:0" in str(run.result())
+    for task in [("ps", 0), ("worker", 1)]:
+        wait_until(
+            lambda t=c[task].target: steps_of(t) == 0, 60, lambda: "its steps go on"
+        )
+        assert rd._core.task_status(c[task].target)["graphs"] == 0
+
+
+CLIENT = """
+import sys
+import rondo as rd
+with rd.device("/job:ps/task:0"):
+    never = rd.FIFOQueue(1, [rd.float32]).dequeue()
+with rd.Session(sys.argv[1]) as s:
+    s.run(never)
+"""
+
+
+def test_a_client_that_vanishes(cluster):
+    c = cluster()
+    target = c["worker", 0].target
+    client = subprocess.Popen([sys.executable, "-c", CLIENT, target])
+    try:
+        wait_for_step(c["ps", 0].target)
+        assert rd._core.task_status(target)["sessions"] == 1
+    finally:
+        client.kill()
+        client.wait()
+    wait_until(
+        lambda: rd._core.task_status(target)["sessions"] == 0,
+        60,
+        lambda: "the session is kept",
+    )
+    wait_until(lambda: steps_of(c["ps", 0].target) == 0, 60, lambda: "its step goes on")
+
+
+def test_a_token_that_differs(cluster, monkeypatch):
+    c = cluster(RONDO_TOKEN="secret")
+    monkeypatch.setenv("RONDO_TOKEN", "guess")
+    wait_until(lambda: "serves at" in c["worker", 0].text, 60, lambda: "not up")
+    with pytest.raises(rd.errors.PermissionError, match="RONDO_TOKEN"):
+        rd.Session(c["worker", 0].target, graph=rd.Graph())
+    monkeypatch.setenv("RONDO_TOKEN", "secret")
+    with rd.Session(c["worker", 0].target, graph=rd.Graph()) as s:
+        names = [device.name for device in s.list_devices()]
+        assert names == ["/job:worker/task:0/cpu:0", "/job:ps/task:0/cpu:0"]
+
+
+def test_strangers_do_no_harm(cluster):
+    c = cluster()
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph)
+    with rd.Session(c["worker", 0].target, graph=graph) as s:
+        s.run(init)
+        random = np.random.default_rng(2)
+        for host, port in listening(c["ps", 0].process.pid):
+            for _ in range(20):
+                with socket.create_connection((host, port)) as stranger:
+                    with contextlib.suppress(OSError):
+                        stranger.sendall(random.bytes(int(random.integers(1, 5000))))
+        s.run(add)
+        np.testing.assert_array_equal(s.run(w), [2, 3, 4])
+
+
+def serve(*arguments):
+    return subprocess.run(
+        [RONDO, "server", *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_servers_that_cannot_start(cluster, tmp_path):
+    c = cluster()
+    wait_until(lambda: "serves at" in c["ps", 0].text, 60, lambda: "not up")
+    same = serve("--cluster", c.text, "--job", "ps")
+    assert same.returncode == 1
+    assert "is another process this task already?" in same.stderr
+    unknown = serve("--cluster", c.text, "--job", "boss")
+    assert unknown.returncode == 2
+    assert 'no job "boss"; it has: ps, worker' in unknown.stderr
+    assert (
+        "no task 4" in serve("--cluster", c.text, "--job", "ps", "--task", "4").stderr
+    )
+    config = tmp_path / "server.toml"
+    config.write_text('cluster = "ps=nonsense"\njob = "ps"\n')
+    assert '"nonsense" is no address' in serve("--config", str(config)).stderr
+
+
+def test_a_task_that_is_late(cluster):
+    c = cluster()
+    c["ps", 0].end()
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph)
+    made = []
+
+    def connect():
+        made.append(rd.Session(c["worker", 0].target, graph=graph))
+
+    waits = threading.Thread(target=connect)
+    waits.start()
+    c.start("ps", 0)
+    waits.join(60)
+    with made[0] as s:
+        s.run(init)
+        np.testing.assert_array_equal(s.run(y, {x: [1, 1, 1]}), [1, 2, 3])
