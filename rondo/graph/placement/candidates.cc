@@ -130,8 +130,9 @@ class Finder {
   Status narrow(Draft& draft) {
     draft.devices = matching({});
     std::vector<const Node*> order = draft.nodes;
-    std::ranges::stable_partition(
-        order, [&](const Node* node) { return !gives_way(*node); });
+    // (Not std::ranges's, which clang 14 does not compile.)
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const Node* node) { return !gives_way(*node); });
     for (const Node* node : order)
       draft.devices = both(draft.devices, wish(*node).with_kernel);
     if (draft.devices.empty()) return no_common_kernel(draft);
