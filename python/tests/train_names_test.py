@@ -175,6 +175,19 @@ def test_variables_go_round_the_servers():
     assert gradients and all(op.device == "/job:worker" for op in gradients)
 
 
+def test_what_uses_a_queue_is_where_it_was_made():
+    """Else a session that may place softly would move all of it, and the workers of
+    a cluster would each have their own."""
+    setter = rd.train.replica_device_setter(cluster=CLUSTER)
+    with rd.device("/job:ps/task:1"):
+        queue = rd.FIFOQueue(2, [rd.float32], [()])
+        sums = rd.ConditionalAccumulator(rd.float32, [])
+    with rd.device(setter):
+        made = [queue.enqueue(1.0), queue.dequeue().op, queue.close()]
+        made += [sums.set_global_step(1), sums.take_grad(1).op]
+    assert {op.device for op in made} == {"/job:ps/task:1"}
+
+
 def test_variables_by_bytes():
     strategy = rd.train.GreedyLoadBalancingStrategy(2, rd.train.byte_size_load_fn)
     setter = rd.train.replica_device_setter(cluster=CLUSTER, ps_strategy=strategy)

@@ -42,7 +42,10 @@ class ConditionalAccumulatorBase:
             "sparse": self._sparse,
         }
         # What makes no sense is refused here, not where it is first used.
+        self._device = None
         self._count = self.num_accumulated()
+        # It is where it was made, and so is all that uses it.
+        self._device = self._count.device
 
     @property
     def name(self) -> str:
@@ -69,7 +72,10 @@ class ConditionalAccumulatorBase:
     def _make(self, op, inputs, name):
         verb = op[op.index("Accumulator") + len("Accumulator") :]
         label = name or f"{self._name.rsplit('/', 1)[-1]}_{verb}"
-        return build.make(op, inputs, self._attrs, label, graph=self._graph)
+        made = build.make(op, inputs, self._attrs, label, graph=self._graph)
+        if self._device is not None:
+            made._node.device = self._device
+        return made
 
     def _gradient(self, value):
         return build.convert_to_tensor(value, self._dtype, graph=self._graph)

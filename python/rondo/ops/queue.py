@@ -52,7 +52,10 @@ class QueueBase:
             **attrs,
         }
         # What makes no sense is refused here, not where it is first used.
+        self._device = None
         self._size = self._one("QueueSize", [], None)
+        # It is where it was made, and so is all that uses it.
+        self._device = self._size.device
 
     @staticmethod
     def from_list(index: Any, queues: Any) -> QueueBase:
@@ -128,8 +131,9 @@ class QueueBase:
             **self._attrs,
             "cancel_pending_enqueues": bool(cancel_pending_enqueues),
         }
-        return build.make(
-            "QueueClose", [], attrs, self._label(name, "Close"), graph=self._graph
+        label = self._label(name, "Close")
+        return self._beside(
+            build.make("QueueClose", [], attrs, label, graph=self._graph)
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
@@ -145,7 +149,14 @@ class QueueBase:
 
     def _make(self, op, inputs, name):
         label = self._label(name, op[len("Queue") :])
-        return build.make(op, inputs, self._attrs, label, graph=self._graph)
+        return self._beside(
+            build.make(op, inputs, self._attrs, label, graph=self._graph)
+        )
+
+    def _beside(self, made):
+        if self._device is not None:
+            made._node.device = self._device
+        return made
 
     def _one(self, op, inputs, name):
         return self._make(op, inputs, name).outputs[0]

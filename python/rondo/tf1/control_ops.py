@@ -46,11 +46,10 @@ def while_loop(
         raise InvalidArgumentError(
             "while_loop: maximum_iterations is not supported; count in the loop"
         )
-    got = _control.while_loop(
-        cond, body, loop_vars, shape_invariants, parallel_iterations, name
-    )
-    single = isinstance(loop_vars, (list, type(()))) and len(loop_vars) == 1
-    return got[0] if single and not return_same_structure else got
+    return _control.while_loop(
+        cond, body, loop_vars, shape_invariants, parallel_iterations, name,
+        return_same_structure,
+    )  # fmt: skip
 
 
 def tuple(tensors, name=None, control_inputs=None):
@@ -170,7 +169,11 @@ def colocate_with(op, ignore_existing=False):
 
 
 def container(container_name):
-    """Has no meaning in one process."""
+    """Variables made within are kept in this container of their worker; without
+    workers it has no meaning."""
+    graph = get_default_graph()
+    if hasattr(graph, "container"):
+        return graph.container(container_name)
     return contextlib.nullcontext(container_name)
 
 

@@ -40,7 +40,7 @@ class ReaderBase:
             ),
             [_scalar(rd.py_func(self._draw, [], rd.int64))],
             parallel_iterations=1,
-        )[0]
+        )
         key, value = rd.py_func(self._take, [ticket], [rd.uint8, rd.uint8])
         for tensor in (key, value):
             mark_text(tensor)

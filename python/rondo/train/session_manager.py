@@ -108,10 +108,8 @@ class SessionManager:
         until = time.monotonic() + max_wait_secs
         while True:
             session = Session(master, graph=self._graph, config=config)
-            missing = self._not_ready(session)
+            missing = self._try_local_init(session)
             if not missing:
-                if self._local_init_op is not None:
-                    session.run(self._local_init_op)
                 return session
             session.close()
             if time.monotonic() + wait > until:
@@ -136,18 +134,26 @@ class SessionManager:
             time.sleep(min(1.0, self._recovery_wait_secs))
 
     def _make_ready(self, session):
-        if self._local_init_op is not None:
-            session.run(self._local_init_op)
-        missing = self._not_ready(session)
+        missing = self._try_local_init(session)
         if missing:
             raise InvalidArgumentError(
                 f"these variables have no value: {missing}; init_op and "
                 "local_init_op, or the checkpoint, must give them one"
             )
 
-    def _not_ready(self, session):
-        """The names that ready_op gives, as text; empty when all is ready."""
-        if self._ready_op is None:
+    def _try_local_init(self, session):
+        """Runs local_init_op once that is allowed. Gives what has no value still."""
+        missing = self._left_out(session, self._ready_for_local_init_op)
+        if missing:
+            return missing
+        if self._local_init_op is not None:
+            session.run(self._local_init_op)
+        return self._left_out(session, self._ready_op)
+
+    @staticmethod
+    def _left_out(session, ready_op):
+        """The names that an operation gives, as text; empty when all is ready."""
+        if ready_op is None:
             return ""
-        names = session.run(self._ready_op)
+        names = session.run(ready_op)
         return ", ".join(n.decode() if isinstance(n, bytes) else str(n) for n in names)

@@ -87,6 +87,7 @@ class Supervisor:
         self._manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self._ready_op,
+            ready_for_local_init_op=_default(ready_for_local_init_op, lambda: None),
             graph=self._graph,
             recovery_wait_secs=recovery_wait_secs,
         )

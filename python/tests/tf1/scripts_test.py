@@ -5,6 +5,9 @@ import glob
 
 import pytest
 
+# The longest takes a few seconds on a machine that has nothing else to do.
+pytestmark = pytest.mark.timeout(300)
+
 
 def falls(ran, factor=1.0):
     """Whether the loss fell."""
@@ -67,7 +70,7 @@ def test_bidirectional_rnn(run_script, mnist):
 
 def test_autoencoder(run_script, mnist):
     ran = run_script("autoencoder", mnist, 200)
-    falls(ran, 0.7)
+    falls(ran, 0.9)
     assert ran.text("Reconstructed") == "(4, 784)"
 
 
