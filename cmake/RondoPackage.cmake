@@ -43,6 +43,7 @@ set(headers
   rondo/base/status.h
   rondo/capi/rondo_c.h
   rondo/collectives/communicator.h
+  rondo/collectives/mailbox.h
   rondo/graph/attr.h
   rondo/graph/dot.h
   rondo/graph/flow_context.h
