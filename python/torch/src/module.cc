@@ -30,7 +30,9 @@ PYBIND11_MODULE(_backend, m) {
                                                  std::move(options));
            }),
            py::arg("store"), py::arg("rank"), py::arg("size"),
-           py::arg("options"));
+           py::arg("options"))
+      .def_property_readonly("options", &Backend::getBackendOptions)
+      .def("_set_default_timeout", &Backend::setTimeout, py::arg("timeout"));
 
   py::class_<JobStore, c10d::Store, c10::intrusive_ptr<JobStore>>(m, "JobStore")
       .def(py::init([](std::chrono::milliseconds timeout) {
