@@ -8,6 +8,7 @@ all of torch.distributed work as they are.
 """
 
 import datetime
+import os
 
 import torch
 import torch.distributed
@@ -30,7 +31,7 @@ def empty(*size, dtype=None):
     """A tensor on the CPU whose memory the other ranks on this host can map.
 
     Collectives use such tensors where they lie; from all others they copy. DDP's
-    buckets are allocated so by themselves.
+    buckets are allocated so by themselves, unless DDP_DISABLE_COMM_MEM=1 is set.
     """
     if len(size) == 1 and not isinstance(size[0], int):
         size = size[0]
@@ -48,12 +49,17 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     Rank 0 names the ranks that did not come within `timeout`.
     """
     group = group or torch.distributed.group.WORLD
+    if group == torch.distributed.GroupMember.NON_GROUP_MEMBER:
+        return
     if timeout is None:
         timeout = group._get_backend(torch.device("cpu")).options._timeout
     group.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
 
 
 def _make_backend(dist_options, options):
+    # DDP asks the backend for the memory of its buckets unless this is 1, which
+    # it takes for said when nothing is.
+    os.environ.setdefault("DDP_DISABLE_COMM_MEM", "0")
     made = Options(datetime.timedelta(seconds=dist_options.timeout.total_seconds()))
     if isinstance(options, Options):
         made._timeout = options._timeout
