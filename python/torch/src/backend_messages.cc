@@ -123,11 +123,13 @@ Status Backend::wait_for_messages(std::chrono::milliseconds timeout, bool all) {
     // Waited for in any case: the token is on this stack.
     const Status answer = answered.wait();
     if (status.ok()) status = answer;
+    // In the words of gloo's, for which programs may look.
     return status.ok() ? status
                        : status.with_context(fmt::format(
-                             "rank {} reached monitored_barrier but got no "
-                             "answer from rank 0; see rank 0's error for who "
-                             "is missing",
+                             "Rank {} successfully reached monitoredBarrier, "
+                             "but received errors while waiting for send/recv "
+                             "from rank 0; see rank 0's error for who is "
+                             "missing",
                              getRank()));
   }
   std::vector<int> missing;
@@ -164,6 +166,10 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& opts,
                                bool wait_all_ranks) {
   check_usable("monitored_barrier");
   if (getSize() == 1) return;
+  TORCH_CHECK_WITH(DistBackendError,
+                   opts.timeout != std::chrono::milliseconds::zero(),
+                   "rondo: Rank ", getRank(),
+                   " timed out in monitoredBarrier after 0 ms");
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
       timeout_or(opts.timeout));
   throw_if_error(wait_for_messages(timeout, wait_all_ranks));
