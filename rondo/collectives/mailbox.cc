@@ -45,8 +45,8 @@ Mailbox::Impl::~Impl() {
   {
     Lock lock(mutex_);
     stopped_ = true;
-    finish_all(error(Code::kCancelled, "communicator {} was closed",
-                     group_.name()));
+    finish_all(
+        error(Code::kCancelled, "communicator {} was closed", group_.name()));
     call_finished(lock);
     changed_.notify_all();
   }
@@ -69,8 +69,8 @@ Mailbox::Impl::MessagePtr Mailbox::Impl::make(bool sends, View view,
   message->data = view.data;
   message->count = view.count;
   message->dtype = view.dtype;
-  message->timeout = envelope.timeout > Duration::zero() ? envelope.timeout
-                                                         : seconds(300);
+  message->timeout =
+      envelope.timeout > Duration::zero() ? envelope.timeout : seconds(300);
   message->deadline = Clock::now() + message->timeout;
   message->done = std::move(done);
   return message;
@@ -105,10 +105,10 @@ Status Mailbox::Impl::check_peer(const Message& message) const {
 }
 
 std::string Mailbox::Impl::describe(const Message& message) const {
-  const std::string who =
-      message.peer == kAnySource ? "any rank"
-      : is_peer(message.peer)    ? group_.describe(message.peer)
-                                 : fmt::format("rank {}", message.peer);
+  const std::string who = message.peer == kAnySource ? "any rank"
+                          : is_peer(message.peer)
+                              ? group_.describe(message.peer)
+                              : fmt::format("rank {}", message.peer);
   return fmt::format("{} {} (tag {}, {} {})",
                      message.sends ? "send to" : "recv from", who, message.tag,
                      message.count, name_of(message.dtype));
@@ -143,9 +143,8 @@ void Mailbox::Impl::start_send(const MessagePtr& message) {
   if (group_.left(message->peer) || to.gone)
     return finish(message, gone_error(*message, message->peer));
   if (header.bytes() <= kEagerBytes) {
-    to.line.push(header, message->data, [this, message] {
-      finish(message, {});
-    });
+    to.line.push(header, message->data,
+                 [this, message] { finish(message, {}); });
     return;
   }
   header.kind = FrameKind::kOffer;
@@ -219,9 +218,9 @@ void Mailbox::Impl::give_up(const MessagePtr& message) {
       "at what the other rank is doing, or raise the time-out",
       describe(*message), group_.name(), group_.rank(),
       to_seconds(message->timeout));
-  const bool alone =
-      message->sends ? peer(message->peer).line.take_back(message->id)
-                     : !message->begun;
+  const bool alone = message->sends
+                         ? peer(message->peer).line.take_back(message->id)
+                         : !message->begun;
   if (!alone) return finish_all(group_.fail(std::move(status)));
   if (message->sends)
     peer(message->peer).offered.erase(message->id);

@@ -13,13 +13,13 @@ namespace rondo {
 Status Mailbox::Impl::check_fit(const Message& message, int from,
                                 const FrameHeader& header) {
   if (header.dtype == message.dtype && header.count == message.count) return {};
-  return group_.fail(
-      error(Code::kMismatch,
-            "recv on communicator {} (tag {}): rank {} expects {} {}, and {} "
-            "sends {} {}\n  do: give both the same dtype and number of elements",
-            group_.name(), message.tag, group_.rank(), message.count,
-            name_of(message.dtype), group_.describe(from), header.count,
-            name_of(header.dtype)));
+  return group_.fail(error(
+      Code::kMismatch,
+      "recv on communicator {} (tag {}): rank {} expects {} {}, and {} "
+      "sends {} {}\n  do: give both the same dtype and number of elements",
+      group_.name(), message.tag, group_.rank(), message.count,
+      name_of(message.dtype), group_.describe(from), header.count,
+      name_of(header.dtype)));
 }
 
 // Binds a receive to the message that came.
@@ -37,8 +37,8 @@ Status Mailbox::Impl::accept(const MessagePtr& message, int from,
 }
 
 Mailbox::Impl::MessagePtr Mailbox::Impl::take_posted(int from, int64_t tag) {
-  const auto found = std::find_if(
-      posted_.begin(), posted_.end(), [&](const MessagePtr& one) {
+  const auto found =
+      std::find_if(posted_.begin(), posted_.end(), [&](const MessagePtr& one) {
         return one->tag == tag &&
                (one->peer == kAnySource || one->peer == from);
       });
@@ -95,9 +95,8 @@ Status Mailbox::Impl::arrived(int from, const FrameHeader& header) {
       sender.offered.erase(found);
       message->begun = true;
       answer.kind = FrameKind::kData;
-      sender.line.push(answer, message->data, [this, message] {
-        finish(message, {});
-      });
+      sender.line.push(answer, message->data,
+                       [this, message] { finish(message, {}); });
       return {};
     }
     case FrameKind::kData:

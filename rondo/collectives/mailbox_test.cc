@@ -113,7 +113,8 @@ TEST_P(MailboxOver, MessagesOfOneTagKeepTheirOrder) {
       data.push_back(comm.rank() == 0 ? numbers(i % 2 == 0 ? 4 : 9000, i)
                                       : numbers(i % 2 == 0 ? 4 : 9000, -1));
     for (auto& one : data)
-      ends.push_back(comm.rank() == 0 ? send(*box, one, 1) : recv(*box, one, 0));
+      ends.push_back(comm.rank() == 0 ? send(*box, one, 1)
+                                      : recv(*box, one, 0));
     for (auto& end : ends) EXPECT_TRUE(end.get().status.ok());
     for (int i = 0; i < 40; ++i) EXPECT_EQ(data[i][0], i);
   });
@@ -147,9 +148,8 @@ TEST_P(MailboxOver, DifferentCountsAreAnErrorWithBoth) {
   spawn_ranks(GetParam(), 2, [](Communicator& comm) {
     auto box = Mailbox::open(comm).value();
     std::vector<int32_t> data(comm.rank() == 0 ? 20000 : 20001);
-    const End end = (comm.rank() == 0 ? send(*box, data, 1)
-                                      : recv(*box, data, 0))
-                        .get();
+    const End end =
+        (comm.rank() == 0 ? send(*box, data, 1) : recv(*box, data, 0)).get();
     EXPECT_EQ(end.status.code(), Code::kMismatch);
     EXPECT_THAT(end.status.message(), HasSubstr("20000 i32"));
     EXPECT_THAT(end.status.message(), HasSubstr("20001 i32"));

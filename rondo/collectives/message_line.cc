@@ -43,8 +43,8 @@ bool MessageLine::send(bool& moved) {
 }
 
 bool MessageLine::take_back(uint64_t id) {
-  const auto own = std::find_if(
-      frames_.begin(), frames_.end(), [id](const Frame& frame) {
+  const auto own =
+      std::find_if(frames_.begin(), frames_.end(), [id](const Frame& frame) {
         return frame.header.id == id && frame.header.kind != FrameKind::kAccept;
       });
   if (own == frames_.end()) return true;  // an offer that has left

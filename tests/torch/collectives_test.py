@@ -1,11 +1,10 @@
 """Each collective of the backend, on 1, 2 and 4 ranks."""
 
 import pytest
+import rondo.torch
 import torch
 import torch.distributed as dist
 from torch_ranks import run
-
-import rondo.torch
 
 SIZES = pytest.mark.parametrize("size", [1, 2, 4])
 
@@ -41,10 +40,8 @@ def numbers(rank, dtype=torch.float32, count=6):
 def same(a, b):
     assert a.dtype == b.dtype and a.shape == b.shape, (a, b)
     # Not all operations exist for all dtypes; the bytes do.
-    assert torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8)), (
-        a,
-        b,
-    )
+    a, b = (x.contiguous().view(torch.uint8) for x in (a, b))
+    assert torch.equal(a, b), (a, b)
 
 
 def total(size, dtype=torch.float32, count=6):

@@ -168,9 +168,7 @@ def _wrong_arguments(rank, size):
         (lambda: backend.allgather([[x]], [x]), "has 1 tensors"),
         (lambda: backend._allgather_base(x, x), "needs 8 elements"),
         (
-            lambda: dist.all_to_all_single(
-                torch.empty(4), x, [1, 1], [2, 2]
-            ),
+            lambda: dist.all_to_all_single(torch.empty(4), x, [1, 1], [2, 2]),
             "split sizes",
         ),
         (lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3)), "evenly"),

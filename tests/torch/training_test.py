@@ -1,13 +1,12 @@
 """DDP, FSDP2 and DistributedSampler as they are."""
 
 import pytest
+import rondo.torch
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch_ranks import run
-
-import rondo.torch
 
 
 def _model():

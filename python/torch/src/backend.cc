@@ -145,8 +145,8 @@ c10::intrusive_ptr<c10d::Backend> Backend::split(
   check_usable("split");
   const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
   if (mine == ranks.end()) return nullptr;
-  auto own = c10::make_intrusive<Options>(
-      options ? options->timeout : options_->timeout);
+  auto own = c10::make_intrusive<Options>(options ? options->timeout
+                                                  : options_->timeout);
   if (options) {
     own->group_name = options->group_name;
     own->group_desc = options->group_desc;
@@ -178,9 +178,10 @@ void Backend::close(const char* reason) {
   if (closed_.exchange(true)) return;
   // Who waits for an operation that will not come is told why.
   if (runner_->busy())
-    comm_.abort(fmt::format("rank {} ended its process group while an "
-                            "operation was under way: {}",
-                            getRank(), reason));
+    comm_.abort(
+        fmt::format("rank {} ended its process group while an "
+                    "operation was under way: {}",
+                    getRank(), reason));
   runner_.reset();
   mailbox_.reset();
   comm_ = Communicator();

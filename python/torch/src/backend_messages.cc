@@ -59,11 +59,9 @@ Backend::WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
   auto work = c10::make_intrusive<Work>(
       getRank(),
       Work::What{c10d::OpType::SEND, "rondo:send", tensors, tensors, 0});
-  mailbox_->send(view_of(tensor),
-                 {.peer = to, .tag = tag, .timeout = timeout_or({})},
-                 [work, tensor](const Status& status, int) {
-                   work->end(status);
-                 });
+  mailbox_->send(
+      view_of(tensor), {.peer = to, .tag = tag, .timeout = timeout_or({})},
+      [work, tensor](const Status& status, int) { work->end(status); });
   return work;
 }
 
@@ -166,10 +164,9 @@ void Backend::monitoredBarrier(const c10d::BarrierOptions& opts,
                                bool wait_all_ranks) {
   check_usable("monitored_barrier");
   if (getSize() == 1) return;
-  TORCH_CHECK_WITH(DistBackendError,
-                   opts.timeout != std::chrono::milliseconds::zero(),
-                   "rondo: Rank ", getRank(),
-                   " timed out in monitoredBarrier after 0 ms");
+  TORCH_CHECK_WITH(
+      DistBackendError, opts.timeout != std::chrono::milliseconds::zero(),
+      "rondo: Rank ", getRank(), " timed out in monitoredBarrier after 0 ms");
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
       timeout_or(opts.timeout));
   throw_if_error(wait_for_messages(timeout, wait_all_ranks));

@@ -30,8 +30,7 @@ Status allgather_one(Communicator& comm, const CallOptions& call,
 // Elements that go to, or come from, each rank: by rows where splits are given.
 std::vector<int64_t> counts_of(const std::vector<int64_t>& splits,
                                const at::Tensor& tensor, int ranks) {
-  const int64_t all =
-      tensor.numel() * per_element(tensor.scalar_type());
+  const int64_t all = tensor.numel() * per_element(tensor.scalar_type());
   if (splits.empty())
     return std::vector<int64_t>(static_cast<size_t>(ranks), all / ranks);
   const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
@@ -56,10 +55,10 @@ void check_splits(const std::vector<int64_t>& splits, const at::Tensor& tensor,
     TORCH_CHECK_VALUE(split >= 0, "rondo: all_to_all: a split size is ", split);
     sum += split;
   }
-  TORCH_CHECK_VALUE(
-      static_cast<int>(splits.size()) == ranks && sum == rows,
-      "rondo: all_to_all: ", splits.size(), " split sizes with sum ", sum,
-      " for ", ranks, " ranks and a tensor of ", rows, " rows");
+  TORCH_CHECK_VALUE(static_cast<int>(splits.size()) == ranks && sum == rows,
+                    "rondo: all_to_all: ", splits.size(),
+                    " split sizes with sum ", sum, " for ", ranks,
+                    " ranks and a tensor of ", rows, " rows");
 }
 
 }  // namespace
@@ -69,17 +68,16 @@ Backend::WorkPtr Backend::broadcast(Tensors& tensors,
   check_usable("broadcast");
   check_rank("broadcast", opts.rootRank);
   const at::Tensor tensor = only("broadcast", tensors);
-  return launch(
-      {c10d::OpType::BROADCAST, "rondo:broadcast", tensors, tensors,
-       opts.timeout, opts.asyncOp},
-      [tensor, root = static_cast<int>(opts.rootRank)](Communicator& comm,
-                                                       CallOptions call) {
-        const at::Tensor x = packed(tensor);
-        call.root = root;
-        RONDO_RETURN_IF_ERROR(comm.broadcast(view_of(x), call));
-        if (comm.rank() != root) unpack(x, tensor);
-        return Status();
-      });
+  return launch({c10d::OpType::BROADCAST, "rondo:broadcast", tensors, tensors,
+                 opts.timeout, opts.asyncOp},
+                [tensor, root = static_cast<int>(opts.rootRank)](
+                    Communicator& comm, CallOptions call) {
+                  const at::Tensor x = packed(tensor);
+                  call.root = root;
+                  RONDO_RETURN_IF_ERROR(comm.broadcast(view_of(x), call));
+                  if (comm.rank() != root) unpack(x, tensor);
+                  return Status();
+                });
 }
 
 Backend::WorkPtr Backend::allgather(Lists& outputs, Tensors& inputs,
@@ -127,14 +125,15 @@ Backend::WorkPtr Backend::allgather_coalesced(
                 list[static_cast<size_t>(getRank())].numel());
     by_input.push_back(std::move(list));
   }
-  return launch({c10d::OpType::ALLGATHER_COALESCED, "rondo:all_gather", inputs,
-                 all, opts.timeout, opts.asyncOp},
-                [by_input, inputs](Communicator& comm, const CallOptions& call) {
-                  for (size_t i = 0; i < inputs.size(); ++i)
-                    RONDO_RETURN_IF_ERROR(
-                        allgather_one(comm, call, by_input[i], inputs[i]));
-                  return Status();
-                });
+  return launch(
+      {c10d::OpType::ALLGATHER_COALESCED, "rondo:all_gather", inputs, all,
+       opts.timeout, opts.asyncOp},
+      [by_input, inputs](Communicator& comm, const CallOptions& call) {
+        for (size_t i = 0; i < inputs.size(); ++i)
+          RONDO_RETURN_IF_ERROR(
+              allgather_one(comm, call, by_input[i], inputs[i]));
+        return Status();
+      });
 }
 
 Backend::WorkPtr Backend::allgather_into_tensor_coalesced(
@@ -208,22 +207,22 @@ Backend::WorkPtr Backend::scatter(Tensors& outputs, Lists& inputs,
                       "rondo: scatter: only rank ", root,
                       ", the root, has a list of input tensors");
   }
-  return launch({c10d::OpType::SCATTER, "rondo:scatter", list, outputs,
-                 opts.timeout, opts.asyncOp},
-                [list, output, root](Communicator& comm, CallOptions call) {
-                  call.root = root;
-                  const at::Tensor out = packed_for_output(output);
-                  if (comm.rank() == root) {
-                    const Flat flat(list, true);
-                    RONDO_RETURN_IF_ERROR(comm.scatter(view_of(flat.vector()),
-                                                       view_of(out), call));
-                  } else {
-                    RONDO_RETURN_IF_ERROR(
-                        comm.scatter(ConstView(), view_of(out), call));
-                  }
-                  unpack(out, output);
-                  return Status();
-                });
+  return launch(
+      {c10d::OpType::SCATTER, "rondo:scatter", list, outputs, opts.timeout,
+       opts.asyncOp},
+      [list, output, root](Communicator& comm, CallOptions call) {
+        call.root = root;
+        const at::Tensor out = packed_for_output(output);
+        if (comm.rank() == root) {
+          const Flat flat(list, true);
+          RONDO_RETURN_IF_ERROR(
+              comm.scatter(view_of(flat.vector()), view_of(out), call));
+        } else {
+          RONDO_RETURN_IF_ERROR(comm.scatter(ConstView(), view_of(out), call));
+        }
+        unpack(out, output);
+        return Status();
+      });
 }
 
 Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -238,21 +237,25 @@ Backend::WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input,
                     c10::toString(input.scalar_type()), " and ",
                     c10::toString(output.scalar_type()));
   const bool even = output_splits.empty() && input_splits.empty();
-  return launch({c10d::OpType::ALLTOALL_BASE, "rondo:all_to_all", {input},
-                 {output}, opts.timeout, opts.asyncOp},
-                [input, output, even,
-                 send = counts_of(input_splits, input, getSize()),
-                 receive = counts_of(output_splits, output, getSize())](
-                    Communicator& comm, const CallOptions& call) {
-                  const at::Tensor in = packed(input);
-                  const at::Tensor out = packed_for_output(output);
-                  RONDO_RETURN_IF_ERROR(
-                      even ? comm.all_to_all(view_of(in), view_of(out), call)
-                           : comm.all_to_allv(view_of(in), send, view_of(out),
-                                              receive, call));
-                  unpack(out, output);
-                  return Status();
-                });
+  return launch(
+      {c10d::OpType::ALLTOALL_BASE,
+       "rondo:all_to_all",
+       {input},
+       {output},
+       opts.timeout,
+       opts.asyncOp},
+      [input, output, even, send = counts_of(input_splits, input, getSize()),
+       receive = counts_of(output_splits, output, getSize())](
+          Communicator& comm, const CallOptions& call) {
+        const at::Tensor in = packed(input);
+        const at::Tensor out = packed_for_output(output);
+        RONDO_RETURN_IF_ERROR(
+            even ? comm.all_to_all(view_of(in), view_of(out), call)
+                 : comm.all_to_allv(view_of(in), send, view_of(out), receive,
+                                    call));
+        unpack(out, output);
+        return Status();
+      });
 }
 
 Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs,
@@ -262,27 +265,30 @@ Backend::WorkPtr Backend::alltoall(Tensors& outputs, Tensors& inputs,
   const at::ScalarType dtype = inputs[0].scalar_type();
   check_list(kAllToAll, inputs, getSize(), dtype);
   check_list(kAllToAll, outputs, getSize(), dtype);
-  return launch({c10d::OpType::ALLTOALL, "rondo:all_to_all", inputs, outputs,
-                 opts.timeout, opts.asyncOp},
-                [inputs, outputs, dtype](Communicator& comm,
-                                         const CallOptions& call) {
-                  const Flat in(inputs, true);
-                  const Flat out(outputs, false);
-                  auto send = in.counts();
-                  auto receive = out.counts();
-                  for (int64_t& count : send) count *= per_element(dtype);
-                  for (int64_t& count : receive) count *= per_element(dtype);
-                  RONDO_RETURN_IF_ERROR(
-                      comm.all_to_allv(view_of(in.vector()), send,
-                                       view_of(out.vector()), receive, call));
-                  out.spread();
-                  return Status();
-                });
+  return launch(
+      {c10d::OpType::ALLTOALL, "rondo:all_to_all", inputs, outputs,
+       opts.timeout, opts.asyncOp},
+      [inputs, outputs, dtype](Communicator& comm, const CallOptions& call) {
+        const Flat in(inputs, true);
+        const Flat out(outputs, false);
+        auto send = in.counts();
+        auto receive = out.counts();
+        for (int64_t& count : send) count *= per_element(dtype);
+        for (int64_t& count : receive) count *= per_element(dtype);
+        RONDO_RETURN_IF_ERROR(comm.all_to_allv(
+            view_of(in.vector()), send, view_of(out.vector()), receive, call));
+        out.spread();
+        return Status();
+      });
 }
 
 Backend::WorkPtr Backend::barrier(const c10d::BarrierOptions& opts) {
   check_usable("barrier");
-  return launch({c10d::OpType::BARRIER, "rondo:barrier", {}, {}, opts.timeout,
+  return launch({c10d::OpType::BARRIER,
+                 "rondo:barrier",
+                 {},
+                 {},
+                 opts.timeout,
                  opts.asyncOp},
                 [](Communicator& comm, const CallOptions& call) {
                   return comm.barrier(call);

@@ -123,8 +123,9 @@ Backend::WorkPtr Backend::reduce(Tensors& tensors,
   return launch(
       {c10d::OpType::REDUCE, "rondo:reduce", tensors, tensors, opts.timeout,
        opts.asyncOp},
-      [tensor, op, given = opts.reduceOp, root = static_cast<int>(opts.rootRank)](
-          Communicator& comm, CallOptions call) {
+      [tensor, op, given = opts.reduceOp,
+       root = static_cast<int>(opts.rootRank)](Communicator& comm,
+                                               CallOptions call) {
         const at::Tensor x = scaled(given, tensor);
         call.op = op;
         call.root = root;
@@ -143,21 +144,19 @@ Backend::WorkPtr Backend::reduce_scatter(
   check_numel(kReduceScatter, output,
               list[static_cast<size_t>(getRank())].numel());
   const ReduceOp op = reduce_op(opts.reduceOp, output.scalar_type());
-  return launch({c10d::OpType::REDUCE_SCATTER, "rondo:reduce_scatter", list,
-                 outputs, opts.timeout, opts.asyncOp},
-                [list, output, op, given = opts.reduceOp](Communicator& comm,
-                                                          CallOptions call) {
-                  call.op = op;
-                  const bool even = std::all_of(
-                      list.begin(), list.end(), [&](const at::Tensor& t) {
-                        return t.numel() == list[0].numel();
-                      });
-                  if (!even)
-                    return reduce_to_each(comm, call, given, list, output);
-                  const Flat flat(list, true);
-                  return reduce_scatter_one(comm, call, given, flat.vector(),
-                                            output);
-                });
+  return launch(
+      {c10d::OpType::REDUCE_SCATTER, "rondo:reduce_scatter", list, outputs,
+       opts.timeout, opts.asyncOp},
+      [list, output, op, given = opts.reduceOp](Communicator& comm,
+                                                CallOptions call) {
+        call.op = op;
+        const bool even = std::all_of(
+            list.begin(), list.end(),
+            [&](const at::Tensor& t) { return t.numel() == list[0].numel(); });
+        if (!even) return reduce_to_each(comm, call, given, list, output);
+        const Flat flat(list, true);
+        return reduce_scatter_one(comm, call, given, flat.vector(), output);
+      });
 }
 
 Backend::WorkPtr Backend::_reduce_scatter_base(

@@ -28,8 +28,7 @@ Kind kind_of(at::ScalarType dtype) {
     case at::kComplexDouble: return {DType::kF64, 2};
     case at::kComplexFloat: return {DType::kF32, 2};
     case at::kComplexHalf: return {DType::kF16, 2};
-    default:
-      return {DType::kU8, static_cast<int64_t>(c10::elementSize(dtype))};
+    default: return {DType::kU8, static_cast<int64_t>(c10::elementSize(dtype))};
   }
 }
 
@@ -67,8 +66,8 @@ ReduceOp rondo_op(c10d::ReduceOp::RedOpType op) {
 
 View view_of(const at::Tensor& tensor) {
   const Kind kind = kind_of(tensor.scalar_type());
-  return {const_cast<void*>(tensor.const_data_ptr()),
-          tensor.numel() * kind.per, kind.dtype};
+  return {const_cast<void*>(tensor.const_data_ptr()), tensor.numel() * kind.per,
+          kind.dtype};
 }
 
 int64_t per_element(at::ScalarType dtype) { return kind_of(dtype).per; }

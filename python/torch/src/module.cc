@@ -1,6 +1,6 @@
 // rondo.torch._backend: what Python needs of the backend.
-#include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/utils/pybind.h>
+#include <torch/csrc/distributed/c10d/Types.hpp>
 
 #include <pybind11/chrono.h>
 #include <pybind11/stl.h>
@@ -43,9 +43,9 @@ PYBIND11_MODULE(_backend, m) {
       .def_property_readonly("rank", &JobStore::rank)
       .def_property_readonly("size", &JobStore::size);
 
-  m.def("mapped_empty", [](const std::vector<int64_t>& sizes,
-                           at::ScalarType dtype) {
-    return mapped_empty(sizes, dtype);
-  });
+  m.def("mapped_empty",
+        [](const std::vector<int64_t>& sizes, at::ScalarType dtype) {
+          return mapped_empty(sizes, dtype);
+        });
   m.def("is_mapped", &is_mapped);
 }

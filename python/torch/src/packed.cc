@@ -49,9 +49,8 @@ Flat::Flat(const std::vector<at::Tensor>& tensors, bool filled)
     return;
   }
   own_ = true;
-  vector_ = mapped_empty({total}, tensors_.empty()
-                                      ? at::kByte
-                                      : tensors_[0].scalar_type());
+  vector_ = mapped_empty(
+      {total}, tensors_.empty() ? at::kByte : tensors_[0].scalar_type());
   if (!filled) return;
   int64_t at = 0;
   for (const at::Tensor& tensor : tensors_) {

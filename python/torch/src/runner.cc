@@ -60,9 +60,8 @@ bool Runner::busy() const {
 void Runner::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] {
-      return !running_ && (stopped_ || !jobs_.empty());
-    });
+    changed_.wait(lock,
+                  [&] { return !running_ && (stopped_ || !jobs_.empty()); });
     if (jobs_.empty()) return;
     Job job = std::move(jobs_.front());
     jobs_.pop_front();

@@ -7,7 +7,9 @@
 namespace rondo::torch {
 namespace {
 
-bool on_main_thread() { return gettid() == getpid() && Py_IsInitialized() != 0; }
+bool on_main_thread() {
+  return gettid() == getpid() && Py_IsInitialized() != 0;
+}
 
 // With the error left in Python's place for it.
 bool signalled() {

@@ -17,11 +17,12 @@ struct Outline {
 
   bool same_kind(const Outline& other) const {
     return sparse_dim == other.sparse_dim && dtype == other.dtype &&
-           dim == other.dim && std::equal(extents, extents + dim, other.extents);
+           dim == other.dim &&
+           std::equal(extents, extents + dim, other.extents);
   }
   std::string to_string() const {
-    std::string text = fmt::format(
-        "{} [", c10::toString(static_cast<at::ScalarType>(dtype)));
+    std::string text =
+        fmt::format("{} [", c10::toString(static_cast<at::ScalarType>(dtype)));
     for (int64_t i = 0; i < dim; ++i)
       text += fmt::format("{}{}", i == 0 ? "" : ", ", extents[i]);
     return fmt::format("{}] with {} sparse dimensions", text, sparse_dim);

@@ -7,10 +7,9 @@ namespace rondo::torch {
 
 Work::Work(int rank, What what)
     : c10d::Work(rank, what.type, what.title,
-                 what.title == nullptr
-                     ? std::nullopt
-                     : std::optional<std::vector<at::Tensor>>(
-                           std::move(what.inputs))),
+                 what.title == nullptr ? std::nullopt
+                                       : std::optional<std::vector<at::Tensor>>(
+                                             std::move(what.inputs))),
       outputs_(std::move(what.outputs)),
       sequence_(what.sequence),
       future_(c10::make_intrusive<c10::ivalue::Future>(
