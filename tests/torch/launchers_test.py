@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -29,10 +30,7 @@ LAUNCHERS = {
 }
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_launcher(launcher, tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+def start(launcher, program):
     starters = ("RONDO_", "OMPI_", "PMI_", "SLURM_", "MASTER_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(starters)}
     done = subprocess.run(
@@ -44,4 +42,22 @@ def test_launcher(launcher, tmp_path):
         env={**env, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("sum 3.0 of 2") == 2, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_launcher(launcher, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    said = start(launcher, program)
+    assert said.count("sum 3.0 of 2") == 2, said
+
+
+def test_the_program_of_the_docs(tmp_path):
+    text = (ROOT / "docs" / "torch.md").read_text()
+    source = text.partition("```python\n")[2].partition("```")[0]
+    assert source.count("\n") < 30
+    program = tmp_path / "train.py"
+    program.write_text(source)
+    losses = re.findall(r"epoch \d: loss ([0-9.]+)", start("rondo", program))
+    assert len(losses) == 3 and float(losses[2]) < float(losses[0]), losses
