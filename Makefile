@@ -8,12 +8,15 @@ CMAKE_ARGS ?=
 PYTHON = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build asan tsan debug bench lint format clean setup-%
+.PHONY: help demo test build torch test-torch asan tsan debug bench lint format \
+  clean setup-%
 
 help:
 	@echo 'make demo     set up, build, and reduce over four ranks'
 	@echo 'make test     set up, build, and run every test'
 	@echo 'make build    set up and build into build/; the command is build/rondo'
+	@echo 'make torch    build rondo.torch too, the backend for PyTorch'
+	@echo 'make test-torch  install PyTorch, build rondo.torch and test it'
 	@echo 'make debug    the same without optimisation, into build-debug/'
 	@echo 'make asan     build and test with the address and UB sanitizers'
 	@echo 'make tsan     build and test with the thread sanitizer'
@@ -41,10 +44,18 @@ build: setup-build
 
 test: setup-test build
 	ctest --preset release -j $(JOBS)
-	@tests=$$(find python/tests tests -name '*_test.py' -o -name 'test_*.py' \
+	@tests=$$(find python/tests tests -path tests/torch -prune \
+	    -o -name '*_test.py' -print -o -name 'test_*.py' -print \
 	    2>/dev/null); \
 	  if [ -n "$$tests" ]; then \
 	    set -x; $(PYTHON) -m pytest -q --timeout=120 $$tests; fi
+
+torch: setup-torch
+	@$(call configure,release -DRONDO_TORCH=ON)
+	cmake --build build -j $(JOBS) --target rondo_torch _core rondo_cli
+
+test-torch: setup-test torch
+	$(PYTHON) -m pytest -q --timeout=120 tests/torch
 
 debug: setup-build
 	@$(call configure,debug)
@@ -72,4 +83,4 @@ format: setup-lint
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-lint \
-	  python/rondo/*.so .pytest_cache .ruff_cache
+	  python/rondo/*.so python/rondo/torch/*.so .pytest_cache .ruff_cache

@@ -49,6 +49,7 @@ set(headers
   rondo/cluster/task_status.h
   rondo/cluster/tls.h
   rondo/collectives/communicator.h
+  rondo/collectives/mailbox.h
   rondo/graph/attr.h
   rondo/graph/device_name.h
   rondo/graph/dot.h

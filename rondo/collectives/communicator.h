@@ -281,6 +281,7 @@ class RONDO_API Communicator {
 
  private:
   friend class CommunicatorImpl;
+  friend class Mailbox;
   explicit Communicator(std::shared_ptr<CommunicatorImpl> impl)
       : impl_(std::move(impl)) {}
   static Work finished(Status status);

@@ -1,0 +1,40 @@
+"""init_process_group under launchers that set no MASTER_ADDR.
+
+torchrun sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and PyTorch's own
+env:// uses them. `rondo run`, mpirun and srun do not; there the ranks of a job
+meet through the store that Rondo finds for it (docs/environment.md).
+"""
+
+import importlib
+import os
+
+from . import _backend
+
+# torch.distributed has a function of the same name.
+rendezvous = importlib.import_module("torch.distributed.rendezvous")
+
+_LAUNCHERS = ("RONDO_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+
+
+def _has_job():
+    if "MASTER_ADDR" in os.environ or "MASTER_PORT" in os.environ:
+        return False
+    return any(name in os.environ for name in _LAUNCHERS)
+
+
+def _handler(pytorch):
+    def env(url, timeout=rendezvous.default_pg_timeout, **options):
+        if not _has_job():
+            yield from pytorch(url, timeout=timeout, **options)
+            return
+        store = _backend.JobStore(timeout)
+        yield store, store.rank, store.size
+        raise RuntimeError("the ranks of a job meet once, and cannot meet again")
+
+    return env
+
+
+def install():
+    """Puts it before PyTorch's own handler of env://."""
+    handlers = rendezvous._rendezvous_handlers
+    handlers["env"] = _handler(handlers["env"])

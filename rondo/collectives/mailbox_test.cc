@@ -1,0 +1,227 @@
+#include "rondo/collectives/mailbox.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <latch>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "rondo/collectives/spawn_ranks.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+
+// How a message ended.
+struct End {
+  Status status;
+  int peer = -2;
+};
+
+// A callback, and the end that it will hand over.
+std::pair<Mailbox::Done, std::future<End>> expect_end() {
+  auto promise = std::make_shared<std::promise<End>>();
+  auto future = promise->get_future();
+  return {[promise](const Status& status, int peer) {
+            promise->set_value({status, peer});
+          },
+          std::move(future)};
+}
+
+std::future<End> send(Mailbox& box, std::vector<int32_t>& from, int peer,
+                      int64_t tag = 0, double timeout = 30) {
+  auto [done, end] = expect_end();
+  box.send(from, {.peer = peer, .tag = tag, .timeout = seconds(timeout)},
+           std::move(done));
+  return std::move(end);
+}
+
+std::future<End> recv(Mailbox& box, std::vector<int32_t>& into, int peer,
+                      int64_t tag = 0, double timeout = 30) {
+  auto [done, end] = expect_end();
+  box.recv(into, {.peer = peer, .tag = tag, .timeout = seconds(timeout)},
+           std::move(done));
+  return std::move(end);
+}
+
+std::vector<int32_t> numbers(size_t n, int32_t first) {
+  std::vector<int32_t> v(n);
+  std::iota(v.begin(), v.end(), first);
+  return v;
+}
+
+// Short, just at the limit, longer, and longer than a pipe.
+constexpr size_t kLengths[] = {0, 1, 8192, 8193, 1 << 20};
+
+class MailboxOver : public testing::TestWithParam<const char*> {};
+
+TEST_P(MailboxOver, ReceivesPostedFirstAndLast) {
+  spawn_ranks(GetParam(), 3, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    const int to = (comm.rank() + 1) % 3;
+    const int from = (comm.rank() + 2) % 3;
+    for (const size_t length : kLengths)
+      for (const bool first : {true, false}) {
+        auto out = numbers(length, comm.rank());
+        std::vector<int32_t> in(length);
+        std::future<End> received;
+        if (first) received = recv(*box, in, from);
+        auto sent = send(*box, out, to);
+        if (!first) received = recv(*box, in, from);
+        EXPECT_TRUE(sent.get().status.ok());
+        const End end = received.get();
+        EXPECT_TRUE(end.status.ok()) << end.status.to_string();
+        EXPECT_EQ(end.peer, from);
+        EXPECT_EQ(in, numbers(length, from));
+      }
+  });
+}
+
+TEST_P(MailboxOver, TagsAndSendersAreToldApart) {
+  spawn_ranks(GetParam(), 3, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    for (const size_t length : kLengths) {
+      if (comm.rank() != 0) {
+        auto one = numbers(length, 10 * comm.rank());
+        auto two = numbers(length, 10 * comm.rank() + 1);
+        auto a = send(*box, one, 0, 1);
+        auto b = send(*box, two, 0, 2);
+        EXPECT_TRUE(a.get().status.ok());
+        EXPECT_TRUE(b.get().status.ok());
+        continue;
+      }
+      std::vector<int32_t> in(length);
+      for (const int tag : {2, 1})
+        for (const int peer : {2, 1}) {
+          EXPECT_TRUE(recv(*box, in, peer, tag).get().status.ok());
+          EXPECT_EQ(in, numbers(length, 10 * peer + tag - 1));
+        }
+    }
+  });
+}
+
+TEST_P(MailboxOver, MessagesOfOneTagKeepTheirOrder) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<std::vector<int32_t>> data;
+    std::vector<std::future<End>> ends;
+    for (int i = 0; i < 40; ++i)
+      data.push_back(comm.rank() == 0 ? numbers(i % 2 == 0 ? 4 : 9000, i)
+                                      : numbers(i % 2 == 0 ? 4 : 9000, -1));
+    for (auto& one : data)
+      ends.push_back(comm.rank() == 0 ? send(*box, one, 1)
+                                      : recv(*box, one, 0));
+    for (auto& end : ends) EXPECT_TRUE(end.get().status.ok());
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(data[i][0], i);
+  });
+}
+
+TEST_P(MailboxOver, AnySourceSaysWhoItWas) {
+  spawn_ranks(GetParam(), 4, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    for (const int64_t tag : {4, 9000}) {
+      const auto length = static_cast<size_t>(tag);
+      if (comm.rank() != 0) {
+        auto mine = numbers(length, comm.rank());
+        EXPECT_TRUE(send(*box, mine, 0, tag).get().status.ok());
+        continue;
+      }
+      int seen = 0;
+      for (int i = 1; i < 4; ++i) {
+        std::vector<int32_t> in(length);
+        const End end = recv(*box, in, Mailbox::kAnySource, tag).get();
+        EXPECT_TRUE(end.status.ok());
+        EXPECT_EQ(in, numbers(length, end.peer));
+        seen |= 1 << end.peer;
+      }
+      EXPECT_EQ(seen, 0b1110);
+    }
+    comm.barrier().value();
+  });
+}
+
+TEST_P(MailboxOver, DifferentCountsAreAnErrorWithBoth) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data(comm.rank() == 0 ? 20000 : 20001);
+    const End end =
+        (comm.rank() == 0 ? send(*box, data, 1) : recv(*box, data, 0)).get();
+    EXPECT_EQ(end.status.code(), Code::kMismatch);
+    EXPECT_THAT(end.status.message(), HasSubstr("20000 i32"));
+    EXPECT_THAT(end.status.message(), HasSubstr("20001 i32"));
+    comm.barrier().value();  // the communicator is not concerned
+  });
+}
+
+TEST_P(MailboxOver, TimeOutEndsOnlyItsMessage) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data = numbers(20000, comm.rank());
+    End late = (comm.rank() == 0 ? recv(*box, data, 1, 7, 0.05)
+                                 : send(*box, data, 0, 8, 0.05))
+                   .get();
+    EXPECT_EQ(late.status.code(), Code::kTimeout);
+    EXPECT_THAT(late.status.message(), HasSubstr("rank"));
+    comm.barrier().value();
+    // Rank 0 asks for what rank 1 has given up, and gets what follows it.
+    if (comm.rank() == 0) {
+      EXPECT_THAT(recv(*box, data, 1, 8).get().status.message(),
+                  HasSubstr("gave it up"));
+      EXPECT_TRUE(recv(*box, data, 1, 9).get().status.ok());
+    } else {
+      EXPECT_TRUE(send(*box, data, 0, 9).get().status.ok());
+    }
+    comm.barrier().value();
+  });
+}
+
+TEST_P(MailboxOver, WhoCloses) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data{1, 2};
+    if (comm.rank() == 0) {
+      // What was sent before the end still arrives.
+      EXPECT_TRUE(send(*box, data, 1).get().status.ok());
+      box.reset();
+      comm.barrier().value();
+      return;
+    }
+    EXPECT_TRUE(recv(*box, data, 0).get().status.ok());
+    const End end = recv(*box, data, 0).get();
+    EXPECT_EQ(end.status.code(), Code::kPeerLost);
+    EXPECT_THAT(end.status.message(), HasSubstr("has closed"));
+    comm.barrier().value();
+  });
+}
+
+TEST_P(MailboxOver, ClosingEndsWhatIsUnderWay) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data(2);
+    auto end = recv(*box, data, 1 - comm.rank());
+    box.reset();
+    EXPECT_FALSE(end.get().status.ok());
+  });
+}
+
+TEST(Mailbox, WrongPeersAreNamed) {
+  spawn_ranks("inproc", 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data(2);
+    EXPECT_THAT(send(*box, data, 2).get().status.message(),
+                HasSubstr("which has 2 ranks"));
+    EXPECT_EQ(recv(*box, data, comm.rank()).get().status.code(),
+              Code::kInvalidArgument);
+    comm.barrier().value();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, MailboxOver,
+                         testing::Values("inproc", "shm", "tcp"));
+
+}  // namespace
+}  // namespace rondo

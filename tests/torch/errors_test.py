@@ -1,0 +1,225 @@
+"""What bad luck gets: an exception on every rank, never a hang."""
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch_ranks import Job, fail, init, run
+
+
+def _reduce(rank, size, tensors):
+    dist.all_reduce(tensors[rank])
+
+
+@pytest.mark.parametrize(
+    "tensors, texts",
+    [
+        ([torch.ones(4), torch.ones(5)], ["4 f32", "5 f32"]),
+        ([torch.ones(4), torch.ones(4, dtype=torch.int32)], ["4 f32", "4 i32"]),
+        ([torch.ones(1 << 20), torch.ones(2 << 20)], ["1048576 f32", "2097152 f32"]),
+    ],
+    ids=["shapes", "dtypes", "long"],
+)
+def test_mismatch_names_ranks_and_values(tensors, texts):
+    for outcome in fail(2, _reduce, tensors):
+        assert outcome.error == "DistBackendError", outcome
+        for text in [*texts, "rank 0", "rank 1"]:
+            assert text in outcome.text, outcome.text
+
+
+def _operations_differ(rank, size):
+    x = torch.ones(4)
+    if rank == 0:
+        dist.all_reduce(x)
+    else:
+        dist.broadcast(x, 0)
+
+
+def test_different_operations():
+    for outcome in fail(2, _operations_differ):
+        assert outcome.error == "DistBackendError", outcome
+        assert "allreduce" in outcome.text and "broadcast" in outcome.text
+
+
+def _sparse_shapes(rank, size):
+    x = torch.sparse_coo_tensor([[0]], [1.0], (4 + rank,))
+    dist.all_reduce(x)
+
+
+def test_sparse_mismatch():
+    for outcome in fail(2, _sparse_shapes):
+        assert outcome.error == "DistBackendError", outcome
+        assert "[4]" in outcome.text and "[5]" in outcome.text
+
+
+def _dies(rank, size, how):
+    dist.barrier()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    start = time.monotonic()
+    try:
+        if how == "collective":
+            dist.all_reduce(torch.ones(4))
+        elif how == "async":
+            dist.all_reduce(torch.ones(4), async_op=True).wait()
+        else:
+            dist.recv(torch.empty(4), 1)
+    except dist.DistBackendError as error:
+        return str(error), time.monotonic() - start
+    return None
+
+
+@pytest.mark.parametrize("how", ["collective", "async", "message"])
+def test_a_killed_rank_is_named(how):
+    outcomes = fail(4 if how == "collective" else 2, _dies, how)
+    assert outcomes[1].error == "died"
+    for outcome in outcomes[:1] + outcomes[2:]:
+        # Leaving in order is impossible by then; the error is what counts.
+        text = outcome.value[0] if outcome.value else outcome.text
+        assert "rank 1" in text, outcome
+
+
+def _time_out(rank, size):
+    if rank == 1:
+        time.sleep(3)  # a rank that is late is the subject
+        return None
+    dist.all_reduce(torch.ones(4))
+
+
+def test_time_out_names_the_late():
+    outcomes = fail(2, _time_out, timeout=1)
+    assert outcomes[0].error == "DistBackendError", outcomes[0]
+    assert "rank 1" in outcomes[0].text
+
+
+def _start_alone(rank, size, folder):
+    init(0, 2, folder, timeout=1)
+
+
+def test_wrong_world_size(tmp_path):
+    outcome = fail(1, _start_alone, str(tmp_path), timeout=None)[0]
+    assert outcome.error == "DistBackendError", outcome
+    assert "all 2 ranks" in outcome.text or "key" in outcome.text, outcome.text
+
+
+def _destroy(rank, size):
+    if rank == 0:
+        work = dist.all_reduce(torch.ones(4), async_op=True)
+        message = dist.irecv(torch.empty(4), 1)
+        dist.destroy_process_group()
+        with pytest.raises(dist.DistBackendError, match="ended its process group"):
+            work.wait()
+        with pytest.raises(dist.DistBackendError, match="closed"):
+            message.wait()
+        return
+    # Ends when rank 0's group does.
+    with pytest.raises(dist.DistBackendError, match="rank 0"):
+        dist.recv(torch.empty(4), 0)
+    with pytest.raises(dist.DistBackendError, match="rank 0 ended its process group"):
+        dist.all_reduce(torch.ones(4))
+    dist.destroy_process_group()
+
+
+def test_destroy_with_pending_work():
+    run(2, _destroy)
+
+
+def _fork(rank, size):
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        text = "no error"
+        try:
+            dist.all_reduce(torch.ones(4))
+        except dist.DistBackendError as error:
+            text = str(error)
+        os.write(write, text.encode())
+        dist.destroy_process_group()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "forked after" in os.read(read, 4096).decode()
+    # The parent's group is as it was.
+    x = torch.ones(4)
+    dist.all_reduce(x)
+    assert x[0] == size
+
+
+def test_fork_after_init():
+    run(2, _fork)
+
+
+def _wrong_arguments(rank, size):
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    x = torch.ones(4)
+    meta = torch.empty(4, device="meta")
+    for call, text in [
+        (lambda: backend.allreduce([meta]), "on meta"),
+        (lambda: backend.allreduce([x, x]), "one tensor"),
+        (lambda: dist.all_reduce(x, dist.ReduceOp.BAND), "band"),
+        (
+            lambda: dist.all_reduce(
+                torch.ones(2, dtype=torch.uint16), dist.ReduceOp.MAX
+            ),
+            "max is not defined",
+        ),
+        (lambda: backend.allgather([[x]], [x]), "has 1 tensors"),
+        (lambda: backend._allgather_base(x, x), "needs 8 elements"),
+        (
+            lambda: dist.all_to_all_single(torch.empty(4), x, [1, 1], [2, 2]),
+            "split sizes",
+        ),
+        (lambda: dist.all_to_all_single(torch.empty(3), torch.ones(3)), "evenly"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            call()
+    # None of this broke the group.
+    dist.all_reduce(x)
+
+
+def test_wrong_arguments():
+    run(2, _wrong_arguments)
+
+
+def _cuda(rank, size):
+    with pytest.raises(RuntimeError, match="device type cuda"):
+        dist.group.WORLD._get_backend(torch.device("cuda"))
+
+
+def test_a_device_without_support():
+    """What PyTorch asks before it hands a CUDA tensor to a backend."""
+    run(2, _cuda)
+
+
+def _not_picklable(rank, size):
+    with pytest.raises(Exception, match="pickle|local"):
+        dist.all_gather_object([None] * size, lambda: None)
+
+
+def test_object_that_is_not_picklable():
+    run(2, _not_picklable)
+
+
+def _interrupted(rank, size):
+    if rank == 1:
+        dist.recv(torch.empty(1), 0)
+        return
+    try:
+        print("waiting", flush=True)
+        dist.all_reduce(torch.ones(4))
+    except KeyboardInterrupt:
+        os._exit(7)
+
+
+def test_ctrl_c_ends_a_wait():
+    job = Job(2, _interrupted)
+    process = job.ranks[0][0]
+    deadline = time.monotonic() + 60
+    while process.is_alive() and time.monotonic() < deadline:
+        job.kill(0, signal.SIGINT)
+        process.join(0.5)
+    assert process.exitcode in (7, 1), process.exitcode
+    job.kill(1)
+    job.end()
