@@ -54,6 +54,9 @@ session = rd.Session()
 """,
     ("graph.md", "Checkpoints", 0): MODEL + 'os.mkdir("folder")',
     ("graph.md", "Checkpoints", 1): SAVED + "rd.reset_default_graph()",
+    ("graph.md", "Training loops", 0): """
+loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
+""",
     ("graph.md", "Data sets", 0): """
 images, labels = np.ones((200, 3), np.float32), np.zeros(200, np.int64)
 train = rd.no_op()
