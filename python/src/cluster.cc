@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "interrupt.h"
+#include "program_call.h"
 #include "rondo/cluster/server.h"
 #include "session.h"
 
@@ -16,7 +17,7 @@ struct PyServer {
   explicit PyServer(std::unique_ptr<Server> s) : server(std::move(s)) {}
   PyServer(PyServer&&) = default;
   ~PyServer() {
-    nb::gil_scoped_release release;  // a worker may be in a Python function
+    const GilRelease release;  // a worker may be in a Python function
     server.reset();
   }
   std::unique_ptr<Server> server;
@@ -41,7 +42,7 @@ void bind_cluster(nb::module_& m) {
       .def(
           "stop",
           [](PyServer& self) {
-            nb::gil_scoped_release release;
+            const GilRelease release;
             self.server->stop();
           },
           "Ends all sessions and steps.");
