@@ -1,15 +1,15 @@
 """The distributed replica program, one process for each task."""
 
+import pathlib
 import re
 import socket
 import subprocess
 import sys
 
 import pytest
-from conftest import SCRIPTS, changed_import  # noqa: F401
 
 pytestmark = pytest.mark.timeout(300)
-SCRIPT = SCRIPTS / "mnist_replica.py"
+SCRIPT = pathlib.Path(__file__).parent / "scripts" / "mnist_replica.py"
 
 
 def free_ports(count):
@@ -83,5 +83,6 @@ def test_synchronous(cluster):
     chief, other = cluster("--train_steps=30", "--sync_replicas=true")
     for text in (chief, other):
         assert number(text, "Cross entropy") < 1.0
-        # A step takes a gradient of each.
-        assert number(text, "Local steps") >= 25
+    # A step takes two gradients, whoever brings them: one that begins late brings
+    # fewer. Alone, a worker would need half as many.
+    assert number(chief, "Local steps") + number(other, "Local steps") >= 58
