@@ -24,8 +24,8 @@ LAUNCHERS = {
     "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     + ["--nproc-per-node", "2"],
     "rondo": [RONDO, "run", "-n", "2", "--", sys.executable],
-    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-    + [sys.executable],
+    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
+    + ["--bind-to", "none", "-n", "2", sys.executable],
     "mpich": ["mpirun.mpich", "-n", "2", sys.executable],
 }
 
