@@ -25,7 +25,9 @@ constexpr std::string_view kCpu1 = "/job:localhost/task:0/cpu:1";
 
 class CostPlacementTest : public testing::Test {
  protected:
-  Subgraph step_of(const Value& fetch) { return extract(g_, {}, {{fetch}}, {}); }
+  Subgraph step_of(const Value& fetch) {
+    return extract(g_, {}, {{fetch}}, {});
+  }
   static std::string at(const Subgraph& step, std::string_view name) {
     return step.graph->find(name)->device();
   }
@@ -163,8 +165,8 @@ TEST_F(CostPlacementTest, FunctionsOfTheProgramStayInItsProcess) {
       {.devices = devices({"/job:a/task:0/cpu:0", "/job:a/task:1/cpu:0"})});
   const auto call = [&](const std::string& device) {
     const DeviceScope scope(g_, device);
-    return host_call(
-        g_, [](auto) { return std::vector<Tensor>(); }, {}, {DType::kF32})[0];
+    return host_call(g_, [](auto) { return std::vector<Tensor>(); }, {},
+                     {DType::kF32})[0];
   };
   Subgraph here = step_of(call(""));
   two.place(g_, here).value();

@@ -22,9 +22,8 @@ constexpr const char* kCpu0 = "/job:localhost/task:0/cpu:0";
 constexpr const char* kCpu1 = "/job:localhost/task:0/cpu:1";
 
 SessionOptions two(PlacementKind placement) {
-  return {.intra_op_threads = 1,
-          .devices = {{"cpu", 2}},
-          .placement = placement};
+  return {
+      .intra_op_threads = 1, .devices = {{"cpu", 2}}, .placement = placement};
 }
 
 // The device that a table names for this node.
@@ -96,9 +95,10 @@ TEST_F(CostSessionTest, ExplainSaysWhatIsWrong) {
               HasSubstr("\"x\""))
       << "is not fed";
   Graph other;
-  EXPECT_EQ(
-      session.explain_placement({constant(other, 1, DType::kF32)}).status().code(),
-      Code::kInvalidArgument);
+  EXPECT_EQ(session.explain_placement({constant(other, 1, DType::kF32)})
+                .status()
+                .code(),
+            Code::kInvalidArgument);
 }
 
 // Runs that change a variable, while their plan is timed and placed again.
@@ -110,8 +110,7 @@ TEST_F(CostSessionTest, VariablesKeepTheirValues) {
   ASSERT_TRUE(session.run(assign(v, constant(g_, 0, DType::kF32))).ok());
   const Tensor x = numbers();
   const auto work = [&] {
-    for (int i = 0; i < 20; ++i)
-      EXPECT_TRUE(session.run(y, {{x_, x}}).ok());
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(session.run(y, {{x_, x}}).ok());
   };
   std::thread other(work);
   work();

@@ -21,7 +21,7 @@ Result<std::string> explain_placed(const Subgraph& step,
     const auto id = static_cast<size_t>(node->id());
     PlacedNode& placed = placement.nodes[id];
     placed.device = node->device();
-    placed.why = devices.size() == 1  ? "the only device"
+    placed.why = devices.size() == 1 ? "the only device"
                  : asked[id].empty() ? "asks for nothing"
                                      : fmt::format("asked for: {}", asked[id]);
   }

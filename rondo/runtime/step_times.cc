@@ -50,8 +50,9 @@ void record_transfers(const std::vector<Event>& events, const Graph& step,
   }
   for (const Event& event : events) {
     if (event.op != "Recv" || !event.node.ends_with(kRecv)) continue;
-    const std::string_view base = std::string_view(event.node).substr(
-        0, event.node.size() - kRecv.size());
+    const std::string_view base =
+        std::string_view(event.node)
+            .substr(0, event.node.size() - kRecv.size());
     const Value value = value_of(step, base);
     if (!value) continue;
     const std::string& from = placed.device_of(*value.node);
