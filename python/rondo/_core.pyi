@@ -433,9 +433,16 @@ class Session:
         devices: dict[str, int] = {},
         allow_soft_placement: bool = False,
         log_device_placement: bool = False,
+        placement: str = "constraints",
     ) -> None: ...
     @property
     def devices(self) -> list[str]: ...
+    def explain_placement(
+        self,
+        fetches: Sequence[Value],
+        feeds: Sequence[Value] = [],
+        targets: Sequence[Node] = [],
+    ) -> str: ...
     def close(self) -> None: ...
     def run(
         self,

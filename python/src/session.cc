@@ -56,6 +56,33 @@ nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
   return nb::make_tuple(arrays, json);
 }
 
+PlacementKind placement_of(const std::string& name) {
+  if (name == "constraints") return PlacementKind::kConstraints;
+  if (name == "cost") return PlacementKind::kCost;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("placement is \"{}\"; expected \"constraints\" or "
+                          "\"cost\"",
+                          name));
+}
+
+std::string explain_placement(PySession& self,
+                              const std::vector<PyValue>& fetches,
+                              const std::vector<PyValue>& feeds,
+                              const std::vector<PyNode>& targets) {
+  std::vector<Value> values, fed;
+  for (const PyValue& fetch : fetches) values.push_back(fetch.value);
+  for (const PyValue& feed : feeds) fed.push_back(feed.value);
+  std::vector<Node*> nodes;
+  for (const PyNode& target : targets) nodes.push_back(target.node);
+  Result<std::string> result = std::string();
+  {
+    const GilRelease release;
+    result = self.session->explain_placement(values, fed, nodes);
+  }
+  check(result.status());
+  return std::move(*result);
+}
+
 }  // namespace
 
 void bind_session(nb::module_& m) {
@@ -64,18 +91,21 @@ void bind_session(nb::module_& m) {
           "__init__",
           [](PySession* self, const PyGraph& graph, int inter_op_threads,
              int intra_op_threads, std::map<std::string, int> devices,
-             bool allow_soft_placement, bool log_device_placement) {
+             bool allow_soft_placement, bool log_device_placement,
+             const std::string& placement) {
             new (self) PySession(
                 graph, {.inter_op_threads = inter_op_threads,
                         .intra_op_threads = intra_op_threads,
                         .devices = std::move(devices),
+                        .placement = placement_of(placement),
                         .allow_soft_placement = allow_soft_placement,
                         .log_device_placement = log_device_placement});
           },
           nb::arg("graph"), nb::kw_only(), nb::arg("inter_op_threads") = 0,
           nb::arg("intra_op_threads") = 0, nb::arg("devices") = nb::dict(),
           nb::arg("allow_soft_placement") = false,
-          nb::arg("log_device_placement") = false)
+          nb::arg("log_device_placement") = false,
+          nb::arg("placement") = "constraints")
       .def_prop_ro(
           "devices", [](PySession& self) { return self.session->devices(); },
           "Full names of the devices that nodes can ask for.")
@@ -86,6 +116,9 @@ void bind_session(nb::module_& m) {
             self.session->close();
           },
           "Ends the runs that go on, and every later one at once.")
+      .def("explain_placement", &explain_placement, nb::arg("fetches"),
+           nb::arg("feeds") = nb::list(), nb::arg("targets") = nb::list(),
+           "Where the nodes of such a run go, and why: a table.")
       .def("run", &run, nb::arg("fetches"), nb::arg("feeds") = nb::list(),
            nb::arg("targets") = nb::list(), nb::arg("timeout") = nb::none(),
            nb::arg("trace") = false,

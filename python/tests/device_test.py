@@ -180,3 +180,89 @@ def test_containers():
         s.run(rd.global_variables_initializer())
         assert s.run(more) == 3.0
         assert s.run(v) == 3.0
+
+
+def test_a_queue_stays_where_it_was_made():
+    with rd.device("/cpu:1"):
+        q = rd.FIFOQueue(3, rd.float32, shapes=[[]])
+    with rd.device("/cpu:0"):
+        put, got, close = q.enqueue(7.0), q.dequeue(), q.close()
+    assert [x.device for x in (put, got.op, close)] == ["/cpu:1"] * 3
+    with rd.Session(config=TWO) as s:
+        s.run(put)
+        assert s.run(got) == 7.0
+        s.run(close)
+
+
+def test_a_queue_that_was_made_nowhere_asks_for_nothing():
+    q = rd.FIFOQueue(3, rd.float32)
+    with rd.device("/cpu:1"):
+        assert q.size().op.device == ""
+
+
+def test_an_accumulator_stays_where_it_was_made():
+    with rd.device("/cpu:1"):
+        a = rd.ConditionalAccumulator(rd.float32, [], reduction_type="SUM")
+    with rd.device("/cpu:0"):
+        apply, taken = a.apply_grad(3.0), a.take_grad(2)
+    assert (apply.device, taken.op.device) == ("/cpu:1", "/cpu:1")
+    with rd.Session(config=TWO) as s:
+        s.run(apply)
+        s.run(apply)
+        assert s.run(taken) == 6.0
+
+
+def test_a_critical_section_stays_where_it_was_made():
+    with rd.device("/cpu:1"):
+        section = rd.CriticalSection()
+    with rd.device("/cpu:0"):
+        given = section.execute(lambda: rd.constant(1.0) + 2.0)
+        assert section.acquire().op.device == "/cpu:1"
+    assert given.op.device == "/cpu:0"
+    with rd.Session(config=TWO) as s:
+        assert [s.run(given) for _ in range(3)] == [3.0] * 3
+
+
+def test_where_functions_choose_the_first_node_settles_it():
+    devices = iter(["/cpu:1", "/cpu:0", "/cpu:0"])
+    with rd.device(lambda op: next(devices)):
+        section = rd.CriticalSection()
+        lock = section.acquire()
+        release = section.release(lock)
+    assert (lock.op.device, release.device) == ("/cpu:1", "/cpu:1")
+
+
+def devices_in(table, *names):
+    rows = [line.split() for line in table.splitlines() if line]
+    found = {row[0]: row[2] for row in rows if len(row) > 2}
+    return [found[name] for name in names]
+
+
+def test_placement_by_cost_splits_a_diamond():
+    x = rd.placeholder(rd.float32, [256, 256])
+    left = rd.matmul(x, x, name="left")
+    right = rd.matmul(x, -x, name="right")
+    y = left - right
+    value = np.sin(np.arange(256 * 256, dtype=np.float32)).reshape(256, 256)
+    with rd.Session() as s:
+        expected = s.run(y, {x: value})
+    cost = rd.ConfigProto(
+        intra_op_parallelism_threads=1, device_count={"CPU": 2}, placement="cost"
+    )
+    with rd.Session(config=cost) as s:
+        table = s.explain_placement(y, {x: value})
+        assert sorted(devices_in(table, "left", "right")) == [CPU0, CPU1]
+        for _ in range(10):
+            np.testing.assert_array_equal(s.run(y, {x: value}), expected)
+    with rd.Session(config=TWO) as s:
+        table = s.explain_placement([y, left.op], [x])
+        assert devices_in(table, "left", "right") == [CPU0, CPU0]
+        with pytest.raises(rd.InvalidArgumentError, match="fed"):
+            s.explain_placement(y)
+
+
+def test_a_placement_that_is_not_there():
+    with pytest.raises(rd.InvalidArgumentError, match="cheap"):
+        rd.Session(config=rd.ConfigProto(placement="cheap"))
+    with pytest.raises(rd.InvalidArgumentError, match="one process"):
+        rd.Session("grpc://localhost:1", config=rd.ConfigProto(placement="cost"))

@@ -30,6 +30,10 @@ class MasterSession final : public Session::Impl {
                          [this](const Graph& whole, Subgraph& step) {
                            return placement_.place(whole, step);
                          },
+                     .explain =
+                         [this](const Graph& whole, Subgraph& step) {
+                           return placement_.explain(whole, step);
+                         },
                      .partition = {.bf16 = options.bf16_transfers},
                      .log_placement = options.log_device_placement}) {}
 
@@ -40,6 +44,11 @@ class MasterSession final : public Session::Impl {
                                   const std::vector<Node*>& targets,
                                   const RunOptions& options) override {
     return master_.run(fetches, feeds, targets, options);
+  }
+  Result<std::string> explain_placement(
+      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+      const std::vector<Node*>& targets) override {
+    return master_.explain(fetches, feeds, targets);
   }
   void close() override { master_.close(); }
   Resources& resources() override {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "rondo/graph/frames.h"
+#include "rondo/runtime/explain_placed.h"
 
 namespace rondo {
 namespace {
@@ -162,6 +163,15 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
   for (Node* node : groups.order())
     node->set_device(options_.devices[*chosen[groups.of(*node)]]);
   return {};
+}
+
+Result<std::string> ConstraintPlacement::explain(const Graph& graph,
+                                                 Subgraph& step) const {
+  std::vector<std::string> asked;
+  for (const auto& node : step.graph->nodes()) asked.push_back(node->device());
+  ConstraintPlacement trial = *this;
+  RONDO_RETURN_IF_ERROR(trial.place(graph, step));
+  return explain_placed(step, asked, options_.devices);
 }
 
 Status check_one_device(const Subgraph& step, const std::string& device,

@@ -30,6 +30,8 @@ class RONDO_API ConstraintPlacement {
   // Sets the device of every node of the step, which is part of `graph`, in
   // full. An error says which node asks for what, and which devices there are.
   Status place(const Graph& graph, Subgraph& step);
+  // Where the nodes of the step would go; fixes nothing for later.
+  Result<std::string> explain(const Graph& graph, Subgraph& step) const;
 
  private:
   void find_variables(const Graph& graph);

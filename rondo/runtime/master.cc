@@ -17,6 +17,12 @@ int64_t first_step() {
       ((static_cast<uint64_t>(source()) << 32 | source()) >> 2));
 }
 
+std::vector<Value> values_of(const std::vector<Feed>& feeds) {
+  std::vector<Value> values;
+  for (const Feed& feed : feeds) values.push_back(feed.value);
+  return values;
+}
+
 void print_placement(const Subgraph& step) {
   std::string text;
   for (const Node* node : ordered_nodes(step))
@@ -60,22 +66,63 @@ Result<std::shared_ptr<Master::Plan>> Master::make_plan(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
     const std::vector<Node*>& targets) {
   try {
-    std::vector<Value> fed;
-    for (const Feed& feed : feeds) fed.push_back(feed.value);
     Subgraph step;
     {
       const auto still = graph_.still();
-      step = extract(graph_, fed, fetches, targets);
+      step = extract(graph_, values_of(feeds), fetches, targets);
       RONDO_RETURN_IF_ERROR(options_.place(graph_, step));
     }
-    if (options_.log_placement) print_placement(step);
-    // Across devices; what is within one is ordered when it is compiled.
-    order_changes(step, {.users = false});
-    std::vector<GraphPart> parts = partition(step, options_.partition);
-    if (options_.delay.transfer_time) delay_recvs(parts, options_.delay);
-    RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts)));
-    plan->fetches = fetches.size();
-    return plan;
+    return compile(std::move(step));
+  } catch (const Error& e) {
+    return Status(e.code(), e.what());
+  }
+}
+
+Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step) {
+  if (options_.log_placement) print_placement(step);
+  // Across devices; what is within one is ordered when it is compiled.
+  order_changes(step, {.users = false});
+  std::vector<GraphPart> parts = partition(step, options_.partition);
+  if (options_.delay.transfer_time) delay_recvs(parts, options_.delay);
+  RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts)));
+  plan->fetches = step.fetches.size();
+  return plan;
+}
+
+void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
+                   const std::vector<Value>& fetches,
+                   const std::vector<Feed>& feeds,
+                   const std::vector<Node*>& targets) {
+  const std::lock_guard lock(mutex_);
+  set_key(key_, fetches, feeds, targets);
+  auto& current = plans_[key_];
+  // Another run has learned meanwhile.
+  if (current != plan) return;
+  // If anything fails here, the plan that there is still serves.
+  try {
+    Subgraph step;
+    {
+      const auto still = graph_.still();
+      step = extract(graph_, values_of(feeds), fetches, targets);
+      const auto again = options_.place_again(graph_, times, step);
+      if (!again.ok() || !*again) return;
+    }
+    auto better = compile(std::move(step));
+    if (!better.ok()) return;
+    (*better)->runs = plan->runs.load();
+    current = std::move(*better);
+  } catch (const Error&) {
+  }
+}
+
+Result<std::string> Master::explain(const std::vector<Value>& fetches,
+                                    const std::vector<Value>& feeds,
+                                    const std::vector<Node*>& targets) {
+  const std::lock_guard lock(mutex_);
+  try {
+    const auto still = graph_.still();
+    Subgraph step = extract(graph_, feeds, fetches, targets);
+    return options_.explain(graph_, step);
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
@@ -212,8 +259,12 @@ Result<std::vector<Tensor>> Master::run(const std::vector<Value>& fetches,
   if (options.cancellation)
     link = options.cancellation->on_cancel(
         [&] { cancellation.cancel(options.cancellation->reason()); });
-  auto result = run_step(*plan, feeds, options.deadline(), options.timeline,
-                         cancellation);
+  Timeline times;
+  const bool timed = options_.wants_times && !options.timeline &&
+                     options_.wants_times(++plan->runs);
+  auto result = run_step(*plan, feeds, options.deadline(),
+                         timed ? &times : options.timeline, cancellation);
+  if (timed && result.ok()) learn(plan, times, fetches, feeds, targets);
   if (options.cancellation) options.cancellation->forget(link);
   if (result.ok())
     // What variables, constants, feeds or other fetches hold stays theirs.

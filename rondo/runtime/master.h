@@ -25,6 +25,17 @@ struct MasterOptions {
   // full name of one of the workers' devices. Called by one thread at a time,
   // while the graph is still.
   std::function<Status(const Graph& graph, Subgraph& step)> place;
+  // Where places depend on how long things take: which runs of a kind of step,
+  // counted from 1, are timed; and what to make of the times. True when the
+  // step, which is as place() got it, has been placed in another way, as it is
+  // to run from then on. Called as place() is.
+  std::function<bool(int64_t run)> wants_times = {};
+  std::function<Result<bool>(const Graph& graph, const Timeline& times,
+                             Subgraph& step)>
+      place_again = {};
+  // What goes where, for people. Called as place() is, and changes nothing.
+  std::function<Result<std::string>(const Graph& graph, Subgraph& step)>
+      explain = {};
   PartitionOptions partition;
   // How long nodes run and tensors travel, to have them received in time and
   // not before. Without a transfer_time nothing is held back.
@@ -48,6 +59,10 @@ class RONDO_API Master {
                                   const std::vector<Feed>& feeds,
                                   const std::vector<Node*>& targets,
                                   const RunOptions& options = {});
+  // Where the nodes of such a run go, and why.
+  Result<std::string> explain(const std::vector<Value>& fetches,
+                              const std::vector<Value>& feeds,
+                              const std::vector<Node*>& targets);
   // Ends the runs that go on, and every later one at once, with kCancelled.
   void close() { runs_.close(); }
   // Of all workers, in their order.
@@ -66,6 +81,7 @@ class RONDO_API Master {
     ~Plan();
     std::vector<Share> shares;
     size_t fetches = 0;
+    std::atomic<int64_t> runs = 0;  // of all plans for the same
   };
   class StepRun;
 
@@ -75,6 +91,12 @@ class RONDO_API Master {
   Result<std::shared_ptr<Plan>> make_plan(const std::vector<Value>& fetches,
                                           const std::vector<Feed>& feeds,
                                           const std::vector<Node*>& targets);
+  // Of a step that has been placed.
+  Result<std::shared_ptr<Plan>> compile(Subgraph step);
+  // After a run of `plan` that was timed.
+  void learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
+             const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
+             const std::vector<Node*>& targets);
   Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts);
   Result<std::vector<Tensor>> run_step(const Plan& plan,
                                        const std::vector<Feed>& feeds,
@@ -86,7 +108,8 @@ class RONDO_API Master {
   ActiveRuns runs_;
   std::atomic<int64_t> next_step_;
   std::mutex mutex_;
-  // Guarded by mutex_; plans never go.
+  // Guarded by mutex_. A plan goes when it is placed again and its last run has
+  // ended.
   std::map<PlanKey, std::shared_ptr<Plan>> plans_;
   PlanKey key_;  // of the plan that is looked for; keeps its memory
 };

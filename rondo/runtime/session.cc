@@ -9,6 +9,8 @@
 #include "rondo/runtime/buffer_pool.h"
 #include "rondo/runtime/compiled_part.h"
 #include "rondo/runtime/constraint_placement.h"
+#include "rondo/runtime/cost_placement.h"
+#include "rondo/runtime/explain_placed.h"
 #include "rondo/runtime/intra_op.h"
 #include "rondo/runtime/local_worker.h"
 #include "rondo/runtime/master.h"
@@ -63,6 +65,46 @@ std::vector<std::string> device_names(const SessionOptions& options) {
   return names;
 }
 
+// As many threads as a node on one of them has when all take part.
+std::vector<DeviceInfo> device_infos(const std::vector<std::string>& names,
+                                     const SessionOptions& options) {
+  const int cores =
+      options.intra_op_threads > 0
+          ? options.intra_op_threads
+          : std::max(1, share_of_cores() / static_cast<int>(names.size()));
+  std::vector<DeviceInfo> infos;
+  for (const std::string& name : names) {
+    DeviceInfo info{.name = DeviceName::parse(name).value(),
+                    .threads = std::max(1, options.inter_op_threads)};
+    info.flops_per_s *= cores;
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+void serve(ConstraintPlacement& placement, MasterOptions& options) {
+  options.place = [&](const Graph& graph, Subgraph& step) {
+    return placement.place(graph, step);
+  };
+  options.explain = [&](const Graph& graph, Subgraph& step) {
+    return placement.explain(graph, step);
+  };
+}
+
+void serve(CostPlacement& placement, MasterOptions& options) {
+  options.place = [&](const Graph& graph, Subgraph& step) {
+    return placement.place(graph, step);
+  };
+  options.wants_times = CostPlacement::wants_times;
+  options.place_again = [&](const Graph& graph, const Timeline& times,
+                            Subgraph& step) {
+    return placement.place_again(graph, times, step);
+  };
+  options.explain = [&](const Graph& graph, Subgraph& step) {
+    return placement.explain(graph, step);
+  };
+}
+
 // On one device: no master, no rendezvous, and the caller's thread works.
 class OneDevice final : public Session::Impl {
  public:
@@ -102,6 +144,15 @@ class OneDevice final : public Session::Impl {
         if (!tensor.unique()) tensor = tensor.clone();
     part->give_back(std::move(step));
     return result;
+  }
+  Result<std::string> explain_placement(
+      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+      const std::vector<Node*>& targets) override {
+    const auto still = graph.still();
+    const Subgraph step = extract(graph, feeds, fetches, targets);
+    RONDO_RETURN_IF_ERROR(check_one_device(step, devices[0], soft_));
+    for (const auto& node : step.graph->nodes()) node->set_device(devices[0]);
+    return explain_placed(step, {}, devices);
   }
   void close() override { runs_.close(); }
   Resources& resources() override { return containers_.find_or_make(""); }
@@ -153,14 +204,10 @@ class SeveralDevices final : public Session::Impl {
             LocalWorker::Options{.devices = devices,
                                  .inter_op_threads = o.inter_op_threads,
                                  .intra_op_threads = o.intra_op_threads})),
-        placement_({.devices = devices, .soft = o.allow_soft_placement}),
-        master_(g, {.workers = {worker_},
-                    .place =
-                        [this](const Graph& whole, Subgraph& step) {
-                          return placement_.place(whole, step);
-                        },
-                    .partition = {.bf16 = o.bf16_transfers},
-                    .log_placement = o.log_device_placement}) {}
+        by_constraints_({.devices = devices, .soft = o.allow_soft_placement}),
+        by_cost_({.devices = device_infos(devices, o),
+                  .soft = o.allow_soft_placement}),
+        master_(g, master_options(o)) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
                                   const std::vector<Feed>& feeds,
@@ -168,14 +215,32 @@ class SeveralDevices final : public Session::Impl {
                                   const RunOptions& options) override {
     return master_.run(fetches, feeds, targets, options);
   }
+  Result<std::string> explain_placement(
+      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+      const std::vector<Node*>& targets) override {
+    return master_.explain(fetches, feeds, targets);
+  }
   void close() override { master_.close(); }
   Resources& resources() override {
     return worker_->containers().find_or_make("");
   }
 
  private:
+  MasterOptions master_options(const SessionOptions& o) {
+    MasterOptions options{.workers = {worker_},
+                          .partition = {.bf16 = o.bf16_transfers},
+                          .log_placement = o.log_device_placement};
+    if (o.placement == PlacementKind::kCost)
+      serve(by_cost_, options);
+    else
+      serve(by_constraints_, options);
+    return options;
+  }
+
   const std::shared_ptr<LocalWorker> worker_;
-  ConstraintPlacement placement_;
+  // One of them is in use.
+  ConstraintPlacement by_constraints_;
+  CostPlacement by_cost_;
   Master master_;
 };
 
@@ -225,6 +290,24 @@ Result<std::vector<Tensor>> Session::run(const std::vector<Value>& fetches,
     }
   }
   return impl_->run(fetches, feeds, targets, options);
+}
+
+Result<std::string> Session::explain_placement(
+    const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+    const std::vector<Node*>& targets) {
+  std::vector<const Node*> all(targets.begin(), targets.end());
+  for (const Value& value : fetches) all.push_back(value.node);
+  for (const Value& value : feeds) all.push_back(value.node);
+  for (const Node* node : all)
+    if (!node || &node->graph() != &impl_->graph)
+      return error(Code::kInvalidArgument,
+                   "explain_placement: a fetch, feed or target is not of the "
+                   "session's graph");
+  try {
+    return impl_->explain_placement(fetches, feeds, targets);
+  } catch (const Error& e) {
+    return Status(e.code(), e.what());
+  }
 }
 
 Result<Tensor> Session::run(Value fetch, const std::vector<Feed>& feeds) {

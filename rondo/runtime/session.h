@@ -17,6 +17,11 @@
 
 namespace rondo {
 
+enum class PlacementKind {
+  kConstraints,  // what asks for no device goes where its inputs are
+  kCost,         // what asks for none goes where a step ends first
+};
+
 struct SessionOptions {
   // Threads that one run may use for independent nodes, and those that one node
   // may use; 0: one for nodes, and within a node this process's share of the
@@ -28,6 +33,8 @@ struct SessionOptions {
   // those of each device, and without intra_op_threads the devices of a step
   // share the cores.
   std::map<std::string, int> devices = {};
+  // How devices are chosen: docs/placement.md.
+  PlacementKind placement = PlacementKind::kConstraints;
   // Whether a node that asks for a device that is not there runs elsewhere;
   // otherwise it is an error.
   bool allow_soft_placement = false;
@@ -60,6 +67,12 @@ class RONDO_API Session {
                                   const RunOptions& options = {});
   Result<Tensor> run(Value fetch, const std::vector<Feed>& feeds = {});
   Status run(Node& target, const std::vector<Feed>& feeds = {});
+
+  // Where the nodes of a run with these feeds go and why, as a table; nothing
+  // runs.
+  Result<std::string> explain_placement(const std::vector<Value>& fetches,
+                                        const std::vector<Value>& feeds = {},
+                                        const std::vector<Node*>& targets = {});
 
   // Ends the runs that go on, and every later one at once, with kCancelled.
   void close();

@@ -197,7 +197,7 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
     if (!it.takes_layouts) make_row_major(allocator_, inputs_of(ready));
     return it.kernel->run(context);
   });
-  add_to_timeline(it, start);
+  add_to_timeline(it, start, {outputs.data(), wanted});
   if (locks_) lock.lock();
   complete(ready, {outputs.data(), wanted}, status);
 }
@@ -210,7 +210,7 @@ void Step::start_async(const Ready& ready, Lock& lock) {
     // A kernel that throws may have been done before.
     if (run->over.exchange(true)) return;
     const StepPlan::Item& its = item(run->ready.item);
-    add_to_timeline(its, run->start);
+    add_to_timeline(its, run->start, run->outputs);
     const std::lock_guard guard(mutex_);
     complete(run->ready, run->outputs, status);
     tell_others();
@@ -227,10 +227,16 @@ void Step::start_async(const Ready& ready, Lock& lock) {
   lock.lock();
 }
 
-void Step::add_to_timeline(const StepPlan::Item& it, Clock::time_point start) {
+void Step::add_to_timeline(const StepPlan::Item& it, Clock::time_point start,
+                           std::span<const Tensor> outputs) {
   if (!options_.timeline) return;
+  const auto end = Clock::now();
+  std::vector<double> bytes;
+  for (const Tensor& tensor : outputs)
+    bytes.push_back(tensor.has_buffer() ? static_cast<double>(tensor.bytes())
+                                        : 0);
   options_.timeline->add(it.node->name(), std::string(it.node->op().name),
-                         start, Clock::now(), options_.device);
+                         start, end, options_.device, std::move(bytes));
 }
 
 std::string Step::where(const StepPlan::Item& it) const {

@@ -73,7 +73,8 @@ class Step {
   void end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
                 Clock::time_point start);
   std::string where(const StepPlan::Item& it) const;
-  void add_to_timeline(const StepPlan::Item& it, Clock::time_point start);
+  void add_to_timeline(const StepPlan::Item& it, Clock::time_point start,
+                       std::span<const Tensor> outputs = {});
   std::vector<Tensor> take_outputs();
   void look_for_an_end();
   bool run_next(std::vector<Tensor>& outputs, Lock& lock);

@@ -28,7 +28,8 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 void Timeline::add(std::string node, std::string op, Clock::time_point start,
-                   Clock::time_point end, std::string_view device) {
+                   Clock::time_point end, std::string_view device,
+                   std::vector<double> bytes) {
   const size_t id = std::hash<std::thread::id>()(std::this_thread::get_id());
   const std::lock_guard lock(mutex_);
   auto at = std::find(thread_ids_.begin(), thread_ids_.end(), id);
@@ -36,7 +37,7 @@ void Timeline::add(std::string node, std::string op, Clock::time_point start,
   events_.push_back({std::move(node), std::move(op),
                      microseconds(start - origin_), microseconds(end - start),
                      static_cast<int>(at - thread_ids_.begin()),
-                     std::string(device)});
+                     std::string(device), std::move(bytes)});
 }
 
 void Timeline::add(Event event) {

@@ -22,10 +22,13 @@ class RONDO_API Timeline {
     double us = 0;
     int thread = 0;
     std::string device;  // empty where there is only one
+    // Of what it gave, one for each output; none where nobody counted.
+    std::vector<double> bytes = {};
   };
 
   void add(std::string node, std::string op, Clock::time_point start,
-           Clock::time_point end, std::string_view device = {});
+           Clock::time_point end, std::string_view device = {},
+           std::vector<double> bytes = {});
   // An event of another process; its times are made to fit by the caller.
   void add(Event event);
   std::vector<Event> events() const;

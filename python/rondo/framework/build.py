@@ -84,6 +84,14 @@ def make(op, inputs=(), attrs=None, name=None, control_inputs=(), graph=None):
     return made if gradient is None else with_gradient(made, gradient, line)
 
 
+def make_on(device, op, inputs, attrs, name, graph):
+    """The same, for this device whatever the scopes around say; None: they say."""
+    made = make(op, inputs, attrs, name, graph=graph)
+    if device is not None:
+        made._node.device = device
+    return made
+
+
 def one(op, inputs=(), attrs=None, name=None):
     """The only, or first, output of a new node."""
     made = make(op, inputs, attrs, name)

@@ -158,6 +158,10 @@ class Graph:
             self._devices.place(node, operation)
         return operation
 
+    def _device_here(self):
+        """What the device scopes ask for; None where it depends on the operation."""
+        return None if self._devices.decides else self._core.device_scope
+
     def _check_open(self, op):
         if self._finalized:
             raise RuntimeError(

@@ -32,7 +32,9 @@ class ConfigProto:
     `device_count={"CPU": 2}` gives the session the devices /cpu:0 and /cpu:1.
     An operation that asks for a device that is not there is an error, or with
     `allow_soft_placement` runs elsewhere. `log_device_placement` writes to
-    standard error what runs where.
+    standard error what runs where. With `placement="cost"` what asks for no device
+    goes where a run ends first, by a simulation and by measured times, instead of
+    to where its inputs are ("constraints"); not on clusters.
 
     On a cluster, `device_filters=["/job:ps", "/job:worker/task:0"]` leaves out
     the tasks that match none of them, which then need not be up.
@@ -47,6 +49,7 @@ class ConfigProto:
         allow_soft_placement=False,
         log_device_placement=False,
         device_filters=None,
+        placement="constraints",
     ):
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
@@ -54,6 +57,7 @@ class ConfigProto:
         self.allow_soft_placement = allow_soft_placement
         self.log_device_placement = log_device_placement
         self.device_filters = list(device_filters or [])
+        self.placement = placement
 
     def _devices(self):
         devices = {}
@@ -131,6 +135,11 @@ class Session:
         config = config or ConfigProto()
         self.graph = graph or get_default_graph()
         if target:
+            if config.placement != "constraints":
+                raise InvalidArgumentError(
+                    f'placement="{config.placement}" is for sessions of one process; '
+                    'a cluster\'s is "constraints"'
+                )
             self._session = _core.open_session(
                 self.graph._core,
                 target,
@@ -146,6 +155,7 @@ class Session:
                 devices=config._devices(),
                 allow_soft_placement=config.allow_soft_placement,
                 log_device_placement=config.log_device_placement,
+                placement=config.placement,
             )
         self._entered = []
 
@@ -199,6 +209,23 @@ class Session:
         if core is None:
             raise InvalidArgumentError("list_devices: this session is closed")
         return [DeviceAttributes(name) for name in core.devices]
+
+    def explain_placement(self, fetches, feed_dict=None):
+        """On which devices the operations of run(fetches, feed_dict) run, and why,
+        as a table. Nothing runs. Of feed_dict only the keys count: it may be a
+        list of tensors."""
+        core = self._session
+        if core is None:
+            raise InvalidArgumentError("explain_placement: this session is closed")
+        values, nodes = [], []
+        self._collect(fetches, values, nodes, {})
+        feeds = []
+        for key in feed_dict or ():
+            tensor = self.graph.as_graph_element(key)
+            if not isinstance(tensor, Tensor):
+                raise InvalidArgumentError(f"feed_dict: {key!r} is not a tensor")
+            feeds.append(tensor._value)
+        return core.explain_placement(values, feeds, nodes)
 
     @staticmethod
     def reset(target, containers=None, config=None):

@@ -17,7 +17,8 @@ class ConditionalAccumulatorBase:
 
     An accumulator counts steps, from 0. A gradient comes with the step for which
     it was computed, and is dropped when that is over. Who takes waits until
-    enough gradients are there, and begins the next step.
+    enough gradients are there, and begins the next step. All operations on it ask
+    for the device whose scope it was made in.
     """
 
     _sparse = False
@@ -41,11 +42,11 @@ class ConditionalAccumulatorBase:
             "reduction_type": reduction_type,
             "sparse": self._sparse,
         }
-        # What makes no sense is refused here, not where it is first used.
         self._device = None
+        # What makes no sense is refused here, not where it is first used.
         self._count = self.num_accumulated()
         # It is where it was made, and so is all that uses it.
-        self._device = self._count.device
+        self._device = self._count.op.device
 
     @property
     def name(self) -> str:
@@ -72,10 +73,7 @@ class ConditionalAccumulatorBase:
     def _make(self, op, inputs, name):
         verb = op[op.index("Accumulator") + len("Accumulator") :]
         label = name or f"{self._name.rsplit('/', 1)[-1]}_{verb}"
-        made = build.make(op, inputs, self._attrs, label, graph=self._graph)
-        if self._device is not None:
-            made._node.device = self._device
-        return made
+        return build.make_on(self._device, op, inputs, self._attrs, label, self._graph)
 
     def _gradient(self, value):
         return build.convert_to_tensor(value, self._dtype, graph=self._graph)

@@ -15,13 +15,16 @@ from .array import identity
 
 class CriticalSection:
     """Sections of one name, in any run of a session, exclude each other; who comes
-    first goes first. A run that ends, well or not, lets go what it still holds."""
+    first goes first. A run that ends, well or not, lets go what it still holds. The
+    lock is on the device whose scope the section was made in; what it guards may
+    be anywhere."""
 
     def __init__(self, name: str | None = None, shared_name: str | None = None) -> None:
         self._graph = get_default_graph()
         own = self._graph.unique_name(name or "critical_section")
         self._name = shared_name or own
         self._within = False
+        self._device = self._graph._device_here()
 
     @property
     def name(self) -> str:
@@ -60,24 +63,18 @@ class CriticalSection:
 
     def acquire(self, name: str | None = None) -> Tensor:
         """The lock, once this run has it: for release()."""
-        op = build.make(
-            "MutexAcquire",
-            [],
-            {"mutex": self._name},
-            name or "Acquire",
-            graph=self._graph,
-        )
-        return op.outputs[0]
+        return self._make("MutexAcquire", [], name or "Acquire").outputs[0]
 
     def release(self, lock: Tensor, name: str | None = None) -> Operation:
         """Lets the lock go."""
-        return build.make(
-            "MutexRelease",
-            [lock],
-            {"mutex": self._name},
-            name or "Release",
-            graph=self._graph,
-        )
+        return self._make("MutexRelease", [lock], name or "Release")
+
+    def _make(self, op, inputs, name):
+        attrs = {"mutex": self._name}
+        made = build.make_on(self._device, op, inputs, attrs, name, self._graph)
+        # Where a function of operations chooses, the first one settles it.
+        self._device = made.device
+        return made
 
     def _hold(self, x, ends):
         if isinstance(x, Operation):

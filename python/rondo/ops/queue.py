@@ -19,7 +19,8 @@ class QueueBase:
     A queue lives in the session. An element has a tensor for each of `dtypes`.
     Who puts one into a full queue, or takes one from an empty queue, waits;
     other runs of the session go on meanwhile, from other threads or in the same
-    run. With `names`, elements are dicts.
+    run. With `names`, elements are dicts. All operations on it ask for the device
+    whose scope the queue was made in.
     """
 
     def __init__(
@@ -51,11 +52,11 @@ class QueueBase:
             "shapes": [s.dims for s in self._shapes or ()],
             **attrs,
         }
-        # What makes no sense is refused here, not where it is first used.
         self._device = None
+        # What makes no sense is refused here, not where it is first used.
         self._size = self._one("QueueSize", [], None)
         # It is where it was made, and so is all that uses it.
-        self._device = self._size.device
+        self._device = self._size.op.device
 
     @staticmethod
     def from_list(index: Any, queues: Any) -> QueueBase:
@@ -127,14 +128,8 @@ class QueueBase:
     ) -> Operation:
         """Lets nothing new in: CancelledError. What waits to be put in still is,
         unless cancelled too; who takes more than is left gets OutOfRangeError."""
-        attrs = {
-            **self._attrs,
-            "cancel_pending_enqueues": bool(cancel_pending_enqueues),
-        }
-        label = self._label(name, "Close")
-        return self._beside(
-            build.make("QueueClose", [], attrs, label, graph=self._graph)
-        )
+        cancel = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
+        return self._make("QueueClose", [], name, cancel)
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether it is closed."""
@@ -144,19 +139,10 @@ class QueueBase:
         """The number of elements in it: int64."""
         return self._one("QueueSize", [], name)
 
-    def _label(self, name, verb):
-        return name or f"{self._name.rsplit('/', 1)[-1]}_{verb}"
-
-    def _make(self, op, inputs, name):
-        label = self._label(name, op[len("Queue") :])
-        return self._beside(
-            build.make(op, inputs, self._attrs, label, graph=self._graph)
-        )
-
-    def _beside(self, made):
-        if self._device is not None:
-            made._node.device = self._device
-        return made
+    def _make(self, op, inputs, name, more=()):
+        label = name or f"{self._name.rsplit('/', 1)[-1]}_{op[len('Queue') :]}"
+        attrs = {**self._attrs, **dict(more)}
+        return build.make_on(self._device, op, inputs, attrs, label, self._graph)
 
     def _one(self, op, inputs, name):
         return self._make(op, inputs, name).outputs[0]

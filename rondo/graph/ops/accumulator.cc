@@ -183,7 +183,7 @@ void register_accumulator_ops(OpRegistry& ops) {
 AccumulatorBase::AccumulatorBase(Graph& graph,
                                  const AccumulatorOptions& options, bool sparse,
                                  std::string_view default_name)
-    : graph_(&graph), dtype_(options.dtype) {
+    : graph_(&graph), device_(graph.device_scope()), dtype_(options.dtype) {
   const std::string own = graph.unique_name(
       options.name.empty() ? default_name : std::string_view(options.name));
   name_ = options.shared_name.empty() ? own : options.shared_name;
@@ -201,11 +201,13 @@ AccumulatorBase::AccumulatorBase(Graph& graph,
 Node& AccumulatorBase::add(std::string_view op,
                            std::vector<Value> inputs) const {
   const size_t verb = op.find("Accumulator") + sizeof("Accumulator") - 1;
-  return graph_->add(
+  Node& node = graph_->add(
       {.op = op,
        .inputs = std::move(inputs),
        .attrs = attrs_,
        .name = fmt::format("{}_{}", last_part(name_), op.substr(verb))});
+  node.set_device(device_);
+  return node;
 }
 
 Node& AccumulatorBase::set_global_step(Value step) const {

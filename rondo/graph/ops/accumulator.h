@@ -2,7 +2,8 @@
 //
 // An accumulator counts steps, from 0. A gradient comes with the step for which
 // it was computed, and is dropped when that is over. Who takes waits until
-// enough gradients are there, gets their average, and begins the next step.
+// enough gradients are there, gets their average, and begins the next step. All
+// operations on it ask for the device whose scope it was made in.
 #pragma once
 
 #include <string>
@@ -40,6 +41,7 @@ class RONDO_API AccumulatorBase {
  private:
   Graph* graph_;
   std::string name_;
+  std::string device_;
   DType dtype_;
   Attrs attrs_;
 };

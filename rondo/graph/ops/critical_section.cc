@@ -39,25 +39,29 @@ void register_critical_section_ops(OpRegistry& ops) {
 
 CriticalSection::CriticalSection(Graph& graph, std::string_view name,
                                  std::string_view shared_name)
-    : graph_(&graph) {
+    : graph_(&graph), device_(graph.device_scope()) {
   const std::string own =
       graph.unique_name(name.empty() ? "critical_section" : name);
   name_ = shared_name.empty() ? own : std::string(shared_name);
 }
 
-Value CriticalSection::acquire() const {
-  return graph_
-      ->add({.op = "MutexAcquire",
-             .attrs = {{"mutex", name_}},
-             .name = fmt::format("{}_Acquire", last_part(name_))})
-      .output();
+Node& CriticalSection::add(std::string_view op,
+                           std::vector<Value> inputs) const {
+  const std::string_view verb = op.substr(std::string_view("Mutex").size());
+  Node& node =
+      graph_->add({.op = op,
+                   .inputs = std::move(inputs),
+                   .attrs = {{"mutex", name_}},
+                   .name = fmt::format("{}_{}", last_part(name_), verb)});
+  node.set_device(device_);
+  return node;
 }
 
+Value CriticalSection::acquire() const {
+  return add("MutexAcquire", {}).output();
+}
 Node& CriticalSection::release(Value lock) const {
-  return graph_->add({.op = "MutexRelease",
-                      .inputs = {lock},
-                      .attrs = {{"mutex", name_}},
-                      .name = fmt::format("{}_Release", last_part(name_))});
+  return add("MutexRelease", {lock});
 }
 
 std::vector<Value> CriticalSection::execute(

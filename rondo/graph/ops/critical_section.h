@@ -13,7 +13,8 @@ namespace rondo {
 
 // Sections of one name, in any run of a session, exclude each other; who comes
 // first goes first, and who waits holds no thread. A run that ends, well or
-// not, lets go what it still holds.
+// not, lets go what it still holds. The lock is on the device whose scope the
+// section was made in; what it guards may be anywhere.
 //
 // A handle: copies are the same lock. The graph must outlive it.
 class RONDO_API CriticalSection {
@@ -36,8 +37,11 @@ class RONDO_API CriticalSection {
   Graph& graph() const { return *graph_; }
 
  private:
+  Node& add(std::string_view op, std::vector<Value> inputs) const;
+
   Graph* graph_;
   std::string name_;
+  std::string device_;
   std::shared_ptr<bool> within_ = std::make_shared<bool>(false);
 };
 

@@ -10,7 +10,10 @@ namespace rondo {
 QueueBase::QueueBase(Graph& graph, std::vector<DType> types,
                      QueueOptions options, std::string_view default_name,
                      Attrs attrs)
-    : graph_(&graph), types_(std::move(types)), attrs_(std::move(attrs)) {
+    : graph_(&graph),
+      device_(graph.device_scope()),
+      types_(std::move(types)),
+      attrs_(std::move(attrs)) {
   const std::string own = graph.unique_name(
       options.name.empty() ? default_name : std::string_view(options.name));
   name_ = options.shared_name.empty() ? own : options.shared_name;
@@ -33,10 +36,13 @@ Node& QueueBase::add(std::string_view op, std::vector<Value> inputs,
   for (const Attrs::Item& item : more.items())
     attrs.set(item.first, item.second);
   const std::string_view verb = op.substr(std::string_view("Queue").size());
-  return graph_->add({.op = op,
-                      .inputs = std::move(inputs),
-                      .attrs = std::move(attrs),
-                      .name = fmt::format("{}_{}", last_part(name_), verb)});
+  Node& node =
+      graph_->add({.op = op,
+                   .inputs = std::move(inputs),
+                   .attrs = std::move(attrs),
+                   .name = fmt::format("{}_{}", last_part(name_), verb)});
+  node.set_device(device_);
+  return node;
 }
 
 Node& QueueBase::enqueue(const std::vector<Value>& components) const {

@@ -3,7 +3,8 @@
 // A queue lives in the session's resources under its name; nodes that use it
 // carry that name and what the queue is like as attributes. An element has one
 // tensor for each component of the queue. Who puts an element into a full queue
-// or takes one from an empty queue waits, and holds no thread meanwhile.
+// or takes one from an empty queue waits, and holds no thread meanwhile. All
+// operations on it ask for the device whose scope the queue was made in.
 #pragma once
 
 #include <string>
@@ -60,6 +61,7 @@ class RONDO_API QueueBase {
 
   Graph* graph_;
   std::string name_;
+  std::string device_;
   std::vector<DType> types_;
   Attrs attrs_;
 };

@@ -68,8 +68,10 @@ void Colocation::join_resources(const Graph& graph) {
   for_each_use([&](int node, const ResourceUse& use, const std::string& key) {
     if (use.owner) keepers.emplace(key, Keeper{node, true});
   });
-  for_each_use([&](int node, const ResourceUse&, const std::string& key) {
-    const auto [at, fresh] = keepers.emplace(key, Keeper{node, false});
+  for_each_use([&](int node, const ResourceUse& use, const std::string& key) {
+    // Where nobody is its owner, as of a queue, the first one counts.
+    const bool says = use.kind != "variable";
+    const auto [at, fresh] = keepers.emplace(key, Keeper{node, says});
     if (!fresh)
       join(node, at->second.node, "the same " + key, at->second.owner);
   });

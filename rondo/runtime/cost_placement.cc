@@ -1,0 +1,128 @@
+#include "rondo/runtime/cost_placement.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "rondo/graph/partition/copy_constants.h"
+#include "rondo/graph/placement/colocation.h"
+#include "rondo/graph/placement/resources.h"
+#include "rondo/kernels/kernel_registry.h"
+#include "rondo/runtime/step_times.h"
+
+namespace rondo {
+namespace {
+
+constexpr int64_t kTimedRuns = 1024;
+
+// Steps of the same nodes are one, whatever is fetched of them.
+std::string key_of(const Graph& step) {
+  std::string key;
+  for (const auto& node : step.nodes()) key += node->name() + '\n';
+  return key;
+}
+
+bool has_kernel(const Node& node, const DeviceInfo& device,
+                const DeviceName& client) {
+  if (node.op().name == "HostCall" &&
+      (device.name.job != client.job || device.name.task != client.task))
+    return false;
+  const KernelRegistry& kernels = KernelRegistry::process();
+  // What no kernel is for, a step does by itself.
+  return kernels.has(node.op().name, *device.name.type) ||
+         !kernels.has(node.op().name, "cpu");
+}
+
+void set_devices(const Placement& placement, Subgraph& step) {
+  // Before they have devices: those that ask for one are not copied.
+  std::vector<Node*> small;
+  for (const auto& node : step.graph->nodes())
+    if (is_small_constant(*node)) small.push_back(node.get());
+  for (const auto& node : step.graph->nodes())
+    node->set_device(placement.device_of(*node));
+  copy_constants(small, *step.graph);
+}
+
+}  // namespace
+
+CostPlacement::CostPlacement(CostPlacementOptions options)
+    : options_(std::move(options)) {}
+
+PlacementRequest CostPlacement::request() const {
+  PlacementRequest request;
+  request.devices = options_.devices;
+  request.costs = &costs_;
+  request.has_kernel = [client = options_.devices[0].name](
+                           const Node& node, const DeviceInfo& device) {
+    return has_kernel(node, device, client);
+  };
+  request.soft = options_.soft;
+  request.previous = &before_;
+  return request;
+}
+
+// A step that changes a variable need not have the node that says where it is.
+void CostPlacement::find_state(const Graph& graph) {
+  for (; seen_ < graph.nodes().size(); ++seen_) {
+    const Node& node = *graph.nodes()[seen_];
+    if (node.device().empty()) continue;
+    const auto wanted = DeviceName::parse(node.device());
+    if (!wanted.ok()) continue;
+    for (const ResourceUse& use : resources_of_node(node)) {
+      // What changes a variable does not say where that is.
+      if (!use.kept || use.task_only || (use.kind == "variable" && !use.owner))
+        continue;
+      for (const DeviceInfo& device : options_.devices) {
+        if (!wanted->matches(device.name)) continue;
+        before_.state.emplace(to_string(use), device.name.to_string());
+        break;
+      }
+    }
+  }
+}
+
+Result<Placement> CostPlacement::find(const Graph& graph,
+                                      const Subgraph& step) {
+  const auto at = placed_.find(key_of(*step.graph));
+  if (at != placed_.end()) return at->second;
+  find_state(graph);
+  return rondo::place(*step.graph, request());
+}
+
+Status CostPlacement::place(const Graph& graph, Subgraph& step) {
+  RONDO_ASSIGN_OR_RETURN(Placement placement, find(graph, step));
+  for (const auto& [what, device] : placement.state)
+    before_.state.emplace(what, device);
+  const std::string key = key_of(*step.graph);
+  set_devices(placement, step);
+  placed_.insert_or_assign(key, std::move(placement));
+  return {};
+}
+
+bool CostPlacement::wants_times(int64_t run) {
+  return run > 1 && run <= kTimedRuns &&
+         std::has_single_bit(static_cast<uint64_t>(run));
+}
+
+Result<bool> CostPlacement::place_again(const Graph& graph,
+                                        const Timeline& times, Subgraph& step) {
+  const auto at = placed_.find(key_of(*step.graph));
+  if (at == placed_.end()) return false;
+  find_state(graph);
+  record_times(times, *step.graph, at->second, costs_);
+  Placement old = at->second;
+  old.state = before_.state;
+  RONDO_ASSIGN_OR_RETURN(Replacement again,
+                         replace_pays(*step.graph, old, request()));
+  if (!again.pays) return false;
+  at->second = std::move(again.placement);
+  set_devices(at->second, step);
+  return true;
+}
+
+Result<std::string> CostPlacement::explain(const Graph& graph,
+                                           const Subgraph& step) {
+  RONDO_ASSIGN_OR_RETURN(const Placement placement, find(graph, step));
+  return rondo::explain(placement);
+}
+
+}  // namespace rondo

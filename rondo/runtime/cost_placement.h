@@ -1,0 +1,60 @@
+// CostPlacement: devices for the nodes of a step by a simulation of it, and
+// again when the times that steps took say that others are better.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rondo/graph/placement/placement.h"
+#include "rondo/graph/subgraph.h"
+#include "rondo/runtime/timeline.h"
+
+namespace rondo {
+
+struct CostPlacementOptions {
+  // Functions of the program run on the task of the first one.
+  std::vector<DeviceInfo> devices;
+  // Whether a node that asks for a device that is not there goes elsewhere.
+  bool soft = false;
+};
+
+// Nodes with the same variable, queue and so on stay on the device that the
+// first step gave them; all else may move. docs/placement.md tells how devices
+// are chosen. One thread at a time.
+class RONDO_API CostPlacement {
+ public:
+  explicit CostPlacement(CostPlacementOptions options);
+
+  // Sets the device of every node of the step, which is part of `graph`, in
+  // full, and gives each device a copy of the small constants that it takes.
+  Status place(const Graph& graph, Subgraph& step);
+
+  // Which runs of a step, counted from 1, are to be timed: a few, ever further
+  // apart.
+  static bool wants_times(int64_t run);
+  // Learns from the times of a run. `step` is as place() got it before; true
+  // when it has been placed in another way, which is faster.
+  Result<bool> place_again(const Graph& graph, const Timeline& times,
+                           Subgraph& step);
+
+  // Where the nodes of a step are, or would go, and why.
+  Result<std::string> explain(const Graph& graph, const Subgraph& step);
+
+  const CostModel& costs() const { return costs_; }
+
+ private:
+  PlacementRequest request() const;
+  void find_state(const Graph& graph);
+  Result<Placement> find(const Graph& graph, const Subgraph& step);
+
+  const CostPlacementOptions options_;
+  CostModel costs_;
+  size_t seen_ = 0;   // nodes of the graph that find_state() has looked at
+  Placement before_;  // has the `state` of all steps
+  // By the names of the step's nodes.
+  std::map<std::string, Placement> placed_;
+};
+
+}  // namespace rondo

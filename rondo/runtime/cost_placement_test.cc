@@ -1,0 +1,193 @@
+#include "rondo/runtime/cost_placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/host_call.h"
+#include "rondo/graph/ops/state.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<DeviceInfo> devices(std::initializer_list<std::string_view> names) {
+  std::vector<DeviceInfo> infos;
+  for (const std::string_view name : names)
+    infos.push_back({.name = DeviceName::parse(name).value()});
+  return infos;
+}
+
+constexpr std::string_view kCpu0 = "/job:localhost/task:0/cpu:0";
+constexpr std::string_view kCpu1 = "/job:localhost/task:0/cpu:1";
+
+class CostPlacementTest : public testing::Test {
+ protected:
+  Subgraph step_of(const Value& fetch) {
+    return extract(g_, {}, {{fetch}}, {});
+  }
+  static std::string at(const Subgraph& step, std::string_view name) {
+    return step.graph->find(name)->device();
+  }
+  // All else took no time.
+  static void add_time(Timeline& times, const std::string& node,
+                       const std::string& device, double us) {
+    times.add({.node = node, .op = "Any", .us = us, .device = device});
+  }
+
+  Graph g_;
+  CostPlacement placement_{{.devices = devices({kCpu0, kCpu1})}};
+};
+
+// Two nodes that look cheap, and their product.
+class ReplacementTest : public CostPlacementTest {
+ protected:
+  ReplacementTest() {
+    w_ = variable(g_, constant(g_, 1, DType::kF32), {.name = "w"});
+    y_ = make("Mul", {make("Exp", {w_}, {}, "a"), make("Tanh", {w_}, {}, "b")},
+              {}, "y");
+  }
+  // As they are placed: both take long.
+  Timeline& slow(const Subgraph& step) {
+    add_time(times_, "a", at(step, "a"), 10'000);
+    add_time(times_, "fused/b", at(step, "b"), 10'000);
+    return times_;
+  }
+  Value w_, y_;
+  Timeline times_;
+};
+
+TEST_F(ReplacementTest, TimesMoveNodesButNotVariables) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  EXPECT_EQ(at(first, "a"), at(first, "b")) << "not worth a transfer";
+  const std::string home = at(first, "w");
+
+  Subgraph again = step_of(y_);
+  ASSERT_TRUE(placement_.place_again(g_, slow(first), again).value());
+  EXPECT_NE(at(again, "a"), at(again, "b"));
+  EXPECT_EQ(at(again, "w"), home);
+
+  // What the step of other fetches has of the variable is there too.
+  const Value set = assign_add(w_, constant(g_, 1, DType::kF32));
+  Subgraph other = step_of(set);
+  placement_.place(g_, other).value();
+  EXPECT_EQ(at(other, set.node->name()), home);
+}
+
+TEST_F(ReplacementTest, ItStaysWhereNothingIsBetter) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  Timeline quick;
+  add_time(quick, "a", at(first, "a"), 3);
+  Subgraph again = step_of(y_);
+  EXPECT_FALSE(placement_.place_again(g_, quick, again).value());
+}
+
+TEST_F(ReplacementTest, ItMovesOnce) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  Subgraph second = step_of(y_);
+  ASSERT_TRUE(placement_.place_again(g_, slow(first), second).value());
+  Timeline same;
+  add_time(same, "a", at(second, "a"), 10'000);
+  add_time(same, "b", at(second, "b"), 10'000);
+  Subgraph third = step_of(y_);
+  EXPECT_FALSE(placement_.place_again(g_, same, third).value());
+  // A later plan of the same nodes is placed as this one was.
+  Subgraph fourth = step_of(y_);
+  placement_.place(g_, fourth).value();
+  EXPECT_EQ(at(fourth, "a"), at(second, "a"));
+  EXPECT_EQ(at(fourth, "b"), at(second, "b"));
+}
+
+TEST_F(ReplacementTest, SizesAndTransfersAreLearned) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  Subgraph split = step_of(y_);
+  ASSERT_TRUE(placement_.place_again(g_, slow(first), split).value());
+  const std::string from = at(split, "a") == at(split, "y") ? "b" : "a";
+  Timeline times;
+  times.add({.node = from,
+             .op = "Any",
+             .us = 10'000,
+             .device = at(split, from),
+             .bytes = {4}});
+  times.add({.node = from + "/send",
+             .op = "Send",
+             .start_us = 10'000,
+             .us = 5,
+             .device = at(split, from)});
+  // It waits from the beginning; 0.1 s is how long the tensor takes.
+  times.add({.node = from + "/recv",
+             .op = "Recv",
+             .us = 110'000,
+             .device = at(split, "y")});
+  Subgraph again = step_of(y_);
+  EXPECT_TRUE(placement_.place_again(g_, times, again).value());
+  EXPECT_EQ(at(again, "a"), at(again, "b")) << "the link is too slow";
+}
+
+TEST_F(CostPlacementTest, WhereAVariableAsksToBe) {
+  Value v;
+  {
+    const DeviceScope device(g_, "/cpu:1");
+    v = variable(g_, constant(g_, 1, DType::kF32), {.name = "v"});
+  }
+  // The node that says where the variable is, is not in this step.
+  const DeviceScope device(g_, "/cpu:0");
+  const Value set = assign(v, constant(g_, 2, DType::kF32));
+  Subgraph step = step_of(set);
+  placement_.place(g_, step).value();
+  EXPECT_EQ(at(step, set.node->name()), kCpu1);
+}
+
+TEST_F(CostPlacementTest, SmallConstantsAreCopied) {
+  const Value c = constant(g_, 2, DType::kF32);
+  Value a, b;
+  {
+    const DeviceScope device(g_, "/cpu:0");
+    a = make("Exp", {c}, {}, "a");
+  }
+  {
+    const DeviceScope device(g_, "/cpu:1");
+    b = make("Exp", {c}, {}, "b");
+  }
+  Subgraph step = step_of(a + b);
+  placement_.place(g_, step).value();
+  EXPECT_NE(step.graph->find("a")->input(0), step.graph->find("b")->input(0));
+}
+
+TEST_F(CostPlacementTest, FunctionsOfTheProgramStayInItsProcess) {
+  CostPlacement two(
+      {.devices = devices({"/job:a/task:0/cpu:0", "/job:a/task:1/cpu:0"})});
+  const auto call = [&](const std::string& device) {
+    const DeviceScope scope(g_, device);
+    return host_call(g_, [](auto) { return std::vector<Tensor>(); }, {},
+                     {DType::kF32})[0];
+  };
+  Subgraph here = step_of(call(""));
+  two.place(g_, here).value();
+  EXPECT_EQ(here.graph->nodes()[0]->device(), "/job:a/task:0/cpu:0");
+  Subgraph there = step_of(call("/task:1"));
+  EXPECT_FALSE(two.place(g_, there).ok());
+}
+
+TEST_F(CostPlacementTest, ExplainsWithoutPlacing) {
+  const Value v = variable(g_, constant(g_, 1, DType::kF32), {.name = "v"});
+  EXPECT_THAT(placement_.explain(g_, step_of(v)).value(),
+              HasSubstr("v     Variable"));
+}
+
+TEST_F(CostPlacementTest, TimesFewRuns) {
+  int timed = 0;
+  for (int run = 1; run < 10'000; ++run)
+    timed += CostPlacement::wants_times(run) ? 1 : 0;
+  EXPECT_EQ(timed, 10);
+  EXPECT_FALSE(CostPlacement::wants_times(1)) << "it has what happens once";
+}
+
+}  // namespace
+}  // namespace rondo
