@@ -95,6 +95,28 @@ images = np.ones((4, 784), np.float32)
 x = rd.constant([1.0, 2.0])
 shutil.copy(f"{BUILD}/examples/custom_op.so", "custom_op.so")
 """,
+    ("cluster.md", "Client and graph", 0): "batch = np.ones((4, 784), np.float32)",
+    # The hosts of the text, all here, with the two that others would start.
+    ("cluster.md", "Cluster, job, task, server", 0): """
+import socket
+def address():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{s.getsockname()[1]}"
+here = rd.train.ClusterSpec({"ps": [address()], "worker": [address(), address()]})
+others = [rd.train.Server(here, "ps", 0), rd.train.Server(here, "worker", 1)]
+train = types.SimpleNamespace(**{**vars(rd.train), "ClusterSpec": lambda jobs: here})
+rd = types.SimpleNamespace(**{**vars(rd), "train": train})
+""",
+    ("cluster.md", "Parameter servers", 0): """
+x = rd.placeholder(rd.float32, [None, 784])
+""",
+    ("devices.md", "Several devices in one process", 0): """
+images = [rd.ones([4, 784])] * 2
+labels = [rd.zeros([4], rd.int64)] * 2
+def tower(x, y, w):
+    return rd.losses.sparse_softmax_cross_entropy(y, rd.matmul(x, w))
+""",
     ("python.md", "Python", 0): """
 rondo = rd
 x = np.ones(4, np.float32)
@@ -106,6 +128,8 @@ a, b, c = x.copy(), x.copy(), x.copy()
 
 def blocks():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        if path.name == "torch.md":  # those are run by tests/torch
+            continue
         for part in re.split(r"^#+ ", path.read_text(), flags=re.M)[1:]:
             heading, _, text = part.partition("\n")
             for number, block in enumerate(BLOCK.findall(text)):
