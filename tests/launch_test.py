@@ -177,7 +177,7 @@ def test_first_of_many_that_die_together(tmp_path):
 
 
 def test_killed_rank_is_named_with_its_signal():
-    done = run("-n", 3, *sh("[ $RONDO_RANK = 2 ] && kill -9 $$; sleep 0.3; exit 1"))
+    done = run("-n", 3, *sh("[ $RONDO_RANK = 2 ] && kill -9 $$; sleep 5; exit 1"))
     assert done.returncode == 137
     reason = rb"rondo: rank 2 \(pid \d+\) was killed by signal 9 \(Killed\)"
     assert re.search(reason, done.stderr)
