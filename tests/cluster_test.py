@@ -2,7 +2,6 @@
 when a task, a master or a client dies, stops, or is somebody else."""
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -11,84 +10,9 @@ import threading
 
 import numpy as np
 import pytest
-from ranks import RONDO, clean_env, free_port, listening, wait_until
+from ranks import RONDO, listening, wait_until
 
 import rondo as rd
-
-PATIENCE = 4
-
-
-class Task:
-    def __init__(self, cluster, job, index, env):
-        self.name = f"/job:{job}/task:{index}"
-        self.address = cluster.addresses[job][index]
-        self.target = f"grpc://{self.address}"
-        self.out = cluster.folder / f"{job}{index}"
-        command = [RONDO, "server", "--cluster", cluster.text]
-        command += ["--job", job, "--task", str(index), "--lease", "0.2"]
-        with open(self.out, "ab") as file:
-            self.process = subprocess.Popen(
-                command,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(**env),
-            )
-
-    @property
-    def text(self):
-        return self.out.read_text()
-
-    def signal(self, number):
-        os.kill(self.process.pid, number)
-
-    def end(self):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.wait()
-
-
-class Cluster:
-    def __init__(self, folder, ps, workers, **env):
-        self.folder = folder
-        self.env = {"RONDO_PATIENCE": str(PATIENCE), **env}
-        self.addresses = {
-            job: [f"127.0.0.1:{free_port()}" for _ in range(count)]
-            for job, count in (("ps", ps), ("worker", workers))
-        }
-        self.text = ";".join(
-            f"{job}={','.join(tasks)}" for job, tasks in self.addresses.items()
-        )
-        self.tasks = {}
-        for job, tasks in self.addresses.items():
-            for index in range(len(tasks)):
-                self.start(job, index)
-
-    def start(self, job, index):
-        self.tasks[job, index] = Task(self, job, index, self.env)
-
-    def __getitem__(self, name):
-        return self.tasks[name]
-
-    def end(self):
-        for task in self.tasks.values():
-            task.end()
-
-
-@pytest.fixture
-def cluster(tmp_path, monkeypatch):
-    monkeypatch.setenv("RONDO_CONNECT_TIMEOUT", "60")
-    monkeypatch.setenv("RONDO_PATIENCE", str(PATIENCE))
-    monkeypatch.delenv("RONDO_TOKEN", raising=False)
-    made = []
-
-    def make(ps=1, workers=1, **env):
-        made.append(Cluster(tmp_path, ps, workers, **env))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.end()
 
 
 def program(graph, ps="/job:ps/task:0", worker="/job:worker/task:0"):

@@ -86,3 +86,22 @@ def ssh_command(tmp_path_factory):
             "-o LogLevel=ERROR"
         )
         server.terminate()
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """cluster(ps=1, workers=1): tasks that serve, each a process."""
+    import cluster_tasks
+
+    monkeypatch.setenv("RONDO_CONNECT_TIMEOUT", "60")
+    monkeypatch.setenv("RONDO_PATIENCE", str(cluster_tasks.PATIENCE))
+    monkeypatch.delenv("RONDO_TOKEN", raising=False)
+    made = []
+
+    def make(ps=1, workers=1, **env):
+        made.append(cluster_tasks.Cluster(tmp_path, ps, workers, **env))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()

@@ -143,6 +143,13 @@ class Graph:
                 self._core.exit_scope()
             self._devices.pop()
 
+    @contextlib.contextmanager
+    def on_device_of(self, op):
+        """Operations made within ask for the device that this one asks for, whatever
+        scopes are around."""
+        with self.device(None), self.device(op.device):
+            yield
+
     def finalize(self):
         """Ends the building: who adds an operation from now on gets an error."""
         self._finalized = True

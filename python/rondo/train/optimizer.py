@@ -98,9 +98,13 @@ class Optimizer:
         if key not in self._slots:
             graph = var.graph
             label = f"{var.op.name}/{self._name}/{name}"
-            outside = graph.name_scope(None)
-            beside = graph.container(var._container)
-            with outside, beside, graph.control_dependencies(None):
+            # One operation changes both, so it is where the variable is.
+            with (
+                graph.name_scope(None),
+                graph.control_dependencies(None),
+                graph.container(var._container),
+                graph.on_device_of(var.op),
+            ):
                 value = _array.fill(var.shape, _build.to_array(initial, var.dtype))
                 self._slots[key] = Variable(value, trainable=False, name=label)
         return self._slots[key]

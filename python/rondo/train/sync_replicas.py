@@ -95,7 +95,7 @@ class SyncReplicasOptimizer(Optimizer):
         with graph.as_default(), graph.name_scope(name or self._name):
             local_step = self._make_local_step(graph)
             given, taken, accumulators = self._exchange(graph, pairs, local_step)
-            with _beside(graph, global_step):
+            with graph.on_device_of(global_step.op):
                 self._token_queue = FIFOQueue(
                     -1,
                     [global_step.dtype],
@@ -104,7 +104,7 @@ class SyncReplicasOptimizer(Optimizer):
                     name="sync_token_q",
                 )
             with graph.control_dependencies(given):
-                with _beside(graph, global_step):
+                with graph.on_device_of(global_step.op):
                     token = self._token_queue.dequeue()
                 train_op = group(local_step.assign(token).op, name="train")
             self._make_chief(graph, taken, accumulators, local_step)
@@ -132,7 +132,7 @@ class SyncReplicasOptimizer(Optimizer):
         if num_tokens <= 0:
             return no_op(name="no_init_tokens")
         graph = self._global_step.graph
-        with graph.as_default(), _beside(graph, self._global_step):
+        with graph.as_default(), graph.on_device_of(self._global_step.op):
             tokens = array.fill([num_tokens], self._global_step.read_value())
             return self._token_queue.enqueue_many((tokens,))
 
@@ -158,8 +158,8 @@ class SyncReplicasOptimizer(Optimizer):
     def _make_local_step(self, graph):
         """The step whose gradients this worker computes, on its own device: where
         an operation without state goes, which is not a parameter server."""
-        here = no_op(name="local_anchor").device
-        with graph.control_dependencies(None), graph.device(None), graph.device(here):
+        here = no_op(name="local_anchor")
+        with graph.control_dependencies(None), graph.on_device_of(here):
             return Variable(
                 array.zeros([], self._global_step.dtype),
                 trainable=False,
@@ -176,9 +176,9 @@ class SyncReplicasOptimizer(Optimizer):
             label = f"{var.op.name}/grad_accum"
             sparse = isinstance(grad, IndexedSlices)
             make = SparseConditionalAccumulator if sparse else ConditionalAccumulator
-            with _beside(graph, var), graph.control_dependencies(None):
+            with graph.on_device_of(var.op), graph.control_dependencies(None):
                 accumulator = make(var.dtype, var.shape, shared_name=label)
-            with _beside(graph, var):
+            with graph.on_device_of(var.op):
                 if sparse:
                     given.append(
                         accumulator.apply_indexed_slices_grad(grad, local_step)
@@ -198,12 +198,15 @@ class SyncReplicasOptimizer(Optimizer):
         if self._averages is not None:
             with graph.control_dependencies([update]):
                 update = self._averages.apply(self._averaged)
-        with graph.control_dependencies([update]), _beside(graph, self._global_step):
+        with (
+            graph.control_dependencies([update]),
+            graph.on_device_of(self._global_step.op),
+        ):
             tokens = array.fill([self._tokens_per_step], self._global_step.read_value())
             sync = self._token_queue.enqueue_many((tokens,))
         # A runner closes its queue at the end; the tokens' has to outlive a chief
         # that starts anew.
-        with graph.control_dependencies(None), _beside(graph, self._global_step):
+        with graph.control_dependencies(None), graph.on_device_of(self._global_step.op):
             other = FIFOQueue(1, [self._global_step.dtype], name="chief_queue")
         self._chief_queue_runner = QueueRunner(other, [sync])
         begin = local_step.assign(self._global_step).op
@@ -248,22 +251,3 @@ class _SyncReplicasHook(SessionRunHook):
             self._queue_runner.create_threads(
                 session, coord=coord, daemon=True, start=True
             )
-
-
-def _beside(graph, variable):
-    """A scope for operations on the device of a variable."""
-    return _Beside(graph, variable.op.device)
-
-
-class _Beside:
-    def __init__(self, graph, device):
-        self._scopes = [graph.device(None), graph.device(device)]
-
-    def __enter__(self):
-        for scope in self._scopes:
-            scope.__enter__()
-
-    def __exit__(self, *error):
-        for scope in reversed(self._scopes):
-            scope.__exit__(*error)
-        return False
