@@ -44,7 +44,7 @@ build: setup-build
 
 test: setup-test build
 	ctest --preset release -j $(JOBS)
-	@tests=$$(find python/tests tests -path tests/torch -prune \
+	@tests=$$(find python/tests tests -path tests/pytorch -prune \
 	    -o -name '*_test.py' -print -o -name 'test_*.py' -print \
 	    2>/dev/null); \
 	  if [ -n "$$tests" ]; then \
@@ -55,7 +55,7 @@ torch: setup-torch
 	cmake --build build -j $(JOBS) --target rondo_torch _core rondo_cli
 
 test-torch: setup-test torch
-	$(PYTHON) -m pytest -q --timeout=120 tests/torch
+	$(PYTHON) -m pytest -q --timeout=120 tests/pytorch
 
 debug: setup-build
 	@$(call configure,debug)

@@ -7,24 +7,15 @@ end above 90 % of the test images.
 """
 
 import argparse
-import gzip
 import math
 import pathlib
 import time
 
 import numpy as np
+from fashion_mnist import FOLDER, load
 
 import rondo as rd
 from rondo import models
-
-
-def load(folder, name):
-    """One of the four files, images as floats from 0 to 1 and labels as i64."""
-    with gzip.open(folder / f"{name}.gz") as file:
-        data = np.frombuffer(file.read(), np.uint8)
-    if "images" in name:
-        return data[16:].reshape(-1, 28, 28, 1).astype(np.float32) / 255
-    return data[8:].astype(np.int64)
 
 
 def main():
@@ -35,16 +26,10 @@ def main():
     parser.add_argument("--dropout", type=float, default=0.4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=0, help="0: one per core")
-    parser.add_argument(
-        "--data",
-        type=pathlib.Path,
-        default=pathlib.Path("/usr/share/datasets/fashion-mnist"),
-    )
+    parser.add_argument("--data", type=pathlib.Path, default=FOLDER)
     args = parser.parse_args()
-    train_images = load(args.data, "train-images-idx3-ubyte")
-    train_labels = load(args.data, "train-labels-idx1-ubyte")
-    test_images = load(args.data, "t10k-images-idx3-ubyte")
-    test_labels = load(args.data, "t10k-labels-idx1-ubyte")
+    train_images, train_labels = load(args.data, "train")
+    test_images, test_labels = load(args.data, "t10k")
 
     rd.set_random_seed(args.seed)
     images = rd.placeholder(rd.float32, [None, 28, 28, 1], name="images")

@@ -128,7 +128,7 @@ a, b, c = x.copy(), x.copy(), x.copy()
 
 def blocks():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        if path.name == "torch.md":  # those are run by tests/torch
+        if path.name == "torch.md":  # those are run by tests/pytorch
             continue
         for part in re.split(r"^#+ ", path.read_text(), flags=re.M)[1:]:
             heading, _, text = part.partition("\n")
