@@ -68,14 +68,14 @@ def common(data, steps=60):
 @pytest.mark.parametrize("program", ["towers.py", "stages.py"])
 def test_on_devices_of_one_process(program, data):
     seen = losses(start(program, *common(data)))
-    assert seen[-1] < 0.5 * seen[0]
+    assert seen[-1] < 0.5, seen
 
 
 @pytest.mark.parametrize("program", ["towers.py", "stages.py"])
 def test_on_a_cluster(program, data, cluster):
     text = cluster(ps=1, workers=2).text
     seen = losses(start(program, *common(data), "--cluster", text))
-    assert seen[-1] < 0.5 * seen[0]
+    assert seen[-1] < 0.5, seen
 
 
 @pytest.mark.parametrize("sync", [[], ["--sync"]], ids=["async", "sync"])
@@ -97,7 +97,7 @@ def test_replicas(data, sync):
         try:
             for client in clients:
                 seen = losses(client)
-                assert np.mean(seen[-3:]) < 0.5 * seen[0]
+                assert seen[-1] < 0.5, seen
         finally:
             for client in clients:
                 client.kill()

@@ -122,8 +122,10 @@ class Replica:
             with rd.device(setter):
                 self.x, self.y = inputs(BATCH // workers)
                 self.loss = loss_of(model(), self.x, self.y)
-                opt, hooks = optimizer(), []
+                # Momentum amplifies what comes late, so that losses would jump.
+                opt, hooks = rd.train.GradientDescentOptimizer(0.1), []
                 if synchronous_workers:
+                    opt = optimizer()
                     opt = rd.train.SyncReplicasOptimizer(opt, workers)
                 step = rd.train.get_or_create_global_step()
                 self.train = opt.minimize(self.loss, global_step=step)
@@ -199,7 +201,11 @@ def test_between_graph_replicas_that_wait_for_each_other(cluster, alone, ps, wor
 def test_between_graph_replicas_each_at_its_own_pace(cluster, ps, workers):
     c = cluster(ps, workers)
     replicas = [Replica(c, ps, task) for task in range(workers)]
-    images, labels = next(data(1))
+    # Images that are bright in the rows of their labels.
+    labels = np.arange(BATCH) % 10
+    images = np.zeros((BATCH, 28, 28, 1), np.float32)
+    for image, label in zip(images, labels, strict=True):
+        image[2 * label + 2 : 2 * label + 5] = 1
     losses = [[] for _ in replicas]
     together = threading.Barrier(workers)
 
@@ -220,8 +226,9 @@ def test_between_graph_replicas_each_at_its_own_pace(cluster, ps, workers):
             together.wait(60)
 
     run_all(replicas, work)
+    untrained = np.log(10)
     for seen in losses:
-        assert seen[-1] < 0.9 * seen[0]
+        assert seen[-1] < 0.5 * untrained, seen
 
 
 def test_two_stages_of_a_model(cluster, alone):

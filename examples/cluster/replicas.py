@@ -35,7 +35,8 @@ def main():
         y = rd.placeholder(rd.int64, [None])
         loss = rd.losses.sparse_softmax_cross_entropy(y, rd.models.LeNet()(x))
         step = rd.train.get_or_create_global_step()
-        optimizer = rd.train.MomentumOptimizer(args.rate, 0.9)
+        # Without momentum, which would amplify gradients that come late.
+        optimizer = rd.train.GradientDescentOptimizer(5 * args.rate)
         hooks = [rd.train.StopAtStepHook(last_step=args.steps)]
         if args.sync:
             optimizer = rd.train.SyncReplicasOptimizer(optimizer, workers)

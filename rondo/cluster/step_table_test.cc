@@ -111,10 +111,10 @@ TEST(StepTable, AbortReachesThoseWhoWaitAndThoseWhoCome) {
 
 TEST(StepTable, TwiceIsAMistake) {
   Table t;
+  Taken one, two;  // outlive the step, whose end answers who still waits
   auto step = t.table->rendezvous(1);
   ASSERT_TRUE(step->send("a", number(1)).ok());
   EXPECT_EQ(step->send("a", number(1)).code(), Code::kInternal);
-  Taken one, two;
   step->recv("b", one.done());
   step->recv("b", two.done());
   EXPECT_FALSE(one.parcel);
