@@ -1,10 +1,9 @@
-// Data parallel, in one graph: a tower of the model on each of two workers, their
-// gradients averaged, the variables on a parameter server.
+// Data parallel, in one graph: a tower of the model on each of two workers,
+// their gradients averaged, the variables on a parameter server.
 //
-//   rondo server --cluster "ps=h0:2222;worker=h1:2222,h2:2222" --job ps --task 0
-//   rondo server --cluster … --job worker --task 0
-//   rondo server --cluster … --job worker --task 1
-//   towers "ps=h0:2222;worker=h1:2222,h2:2222"
+//   rondo server --cluster "ps=h0:2222;worker=h1:2222,h2:2222" --job ps --task
+//   0 rondo server --cluster … --job worker --task 0 rondo server --cluster …
+//   --job worker --task 1 towers "ps=h0:2222;worker=h1:2222,h2:2222"
 //
 // Without a cluster the towers are on two devices of this process.
 #include <rondo/cluster/server.h>
@@ -67,8 +66,8 @@ std::vector<Tensor> next(std::mt19937& random) {
 
 std::unique_ptr<Session> open(Graph& g, const char* cluster) {
   if (!cluster)
-    return std::make_unique<Session>(
-        g, SessionOptions{.devices = {{"cpu", 2}}});
+    return std::make_unique<Session>(g,
+                                     SessionOptions{.devices = {{"cpu", 2}}});
   const auto spec = ClusterSpec::parse(cluster).value();
   const auto address = spec.address({"worker", 0}).value();
   return open_session(g, "grpc://" + address,
@@ -80,10 +79,10 @@ std::unique_ptr<Session> open(Graph& g, const char* cluster) {
 
 int main(int argc, char** argv) {
   const char* const cluster = argc > 1 ? argv[1] : nullptr;
-  const Places at =
-      cluster ? Places{"/job:ps/task:0",
-                       {"/job:worker/task:0", "/job:worker/task:1"}}
-              : Places{"/cpu:0", {"/cpu:0", "/cpu:1"}};
+  const Places at = cluster
+                        ? Places{"/job:ps/task:0",
+                                 {"/job:worker/task:0", "/job:worker/task:1"}}
+                        : Places{"/cpu:0", {"/cpu:0", "/cpu:1"}};
   Graph g;
   g.set_seed(1);
   Value x = placeholder(g, {.shape = {kBatch, 2}, .name = "x"});

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "rondo/base/status.h"
@@ -17,7 +18,9 @@ struct RONDO_API TaskName {
   int index = 0;
   std::string to_string() const;  // "/job:ps/task:0"
   bool operator==(const TaskName&) const = default;
-  auto operator<=>(const TaskName&) const = default;
+  bool operator<(const TaskName& other) const {
+    return std::tie(job, index) < std::tie(other.job, other.index);
+  }
 };
 
 // A value; the same text on every task of a cluster.

@@ -78,6 +78,7 @@ void Link::State::close(const Status& why) {
   for (auto& [id, done] : left) done(why);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
 void Link::call(LinkCall what, Done done) {
   wire::Message message{.kind = wire::Kind::kCall,
                         .code = what.method,
@@ -90,7 +91,7 @@ void Link::call(LinkCall what, Done done) {
     if (failure.ok()) {
       message.id = state_->next++;
       if (state_->waiting.empty()) connection_->expect(true);
-      state_->waiting.emplace(message.id, std::move(done));
+      state_->waiting.try_emplace(message.id, std::move(done));
     }
   }
   if (failure.ok())

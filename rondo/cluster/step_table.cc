@@ -106,8 +106,10 @@ void StepTable::arrive(int64_t step, const std::string& key,
   done(std::move(parcel));
 }
 
-void StepTable::get(int64_t step, const std::string& key,
-                    Rendezvous::Done done) {
+void StepTable::get(
+    int64_t step, const std::string& key,
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
+    Rendezvous::Done done) {
   drop_strays();
   Rendezvous::Parcel parcel;
   Status failure;

@@ -32,8 +32,8 @@ Node& Graph::add(NodeArgs args) {
   auto node = std::unique_ptr<Node>(new Node);
   node->op_ = op;
   node->graph_ = this;
-  node->origin_ =
-      args.origin.empty() ? OriginScope::current() : std::move(args.origin);
+  node->origin_ = std::move(args.origin);
+  if (node->origin_.empty()) node->origin_ = OriginScope::current();
   // The name is only used up once the node is known to be good.
   node->name_ = args.name.empty() ? std::string(op->name) : args.name;
   check_name(node->name_);

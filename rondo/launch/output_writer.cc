@@ -73,6 +73,7 @@ OutputWriter::~OutputWriter() {
   state_->changed.notify_one();
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the thread's own
 void OutputWriter::run(std::shared_ptr<State> shared) {
   State& state = *shared;
   const MutexLock lock(state.mutex);

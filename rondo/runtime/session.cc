@@ -246,7 +246,7 @@ class SeveralDevices final : public Session::Impl {
 
 }  // namespace
 
-Session::Session(Graph& graph, SessionOptions options) {
+Session::Session(Graph& graph, const SessionOptions& options) {
   std::vector<std::string> devices = device_names(options);
   if (devices.size() == 1)
     impl_ = std::make_unique<OneDevice>(graph, options, std::move(devices));

@@ -53,7 +53,7 @@ class RONDO_API Session {
  public:
   class Impl;
 
-  explicit Session(Graph& graph, SessionOptions options = {});
+  explicit Session(Graph& graph, const SessionOptions& options = {});
   // One that runs elsewhere: open_session() of rondo/cluster/server.h.
   explicit Session(std::unique_ptr<Impl> impl);
   ~Session();

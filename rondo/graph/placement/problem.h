@@ -54,7 +54,8 @@ struct PlacementProblem {
   std::vector<double> memory;  // by device; 0: without bound
   std::vector<Link> links;     // from * devices + to
   const Link& link(int from, int to) const {
-    return links[static_cast<size_t>(from * devices + to)];
+    return links[static_cast<size_t>(from) * static_cast<size_t>(devices) +
+                 static_cast<size_t>(to)];
   }
 };
 
