@@ -224,7 +224,10 @@ void Mailbox::Impl::serve() {
   constexpr int kLooks = 50;
   int looks = 0;
   Lock lock(mutex_);
-  while (!stopped_) {
+  while (true) {
+    // Also those that sleep() found to be over in its last look.
+    call_finished(lock);
+    if (stopped_) return;
     if (messages_.empty()) {
       changed_.wait(lock, [&] { return stopped_ || !messages_.empty(); });
       looks = 0;
@@ -232,8 +235,6 @@ void Mailbox::Impl::serve() {
     }
     const bool moved = pass();
     expire();
-    call_finished(lock);
-    if (stopped_) return;
     if (moved) {
       looks = 0;
     } else if (looks < kLooks) {
