@@ -88,7 +88,8 @@ def test_replicas(data, sync):
             start(
                 "replicas.py",
                 *cluster,
-                *common(data, 80),
+                *common(data, 100),
+                *("--rate", 0.01),
                 *("--job", "worker", "--task", task),
                 *sync,
             )
@@ -96,8 +97,9 @@ def test_replicas(data, sync):
         ]
         try:
             for client in clients:
+                # Single steps jump when another worker's gradients come late.
                 seen = losses(client)
-                assert seen[-1] < 0.5, seen
+                assert np.median(seen[-10:]) < 0.5, seen
         finally:
             for client in clients:
                 client.kill()

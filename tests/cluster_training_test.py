@@ -228,7 +228,7 @@ def test_between_graph_replicas_each_at_its_own_pace(cluster, ps, workers):
     run_all(replicas, work)
     untrained = np.log(10)
     for seen in losses:
-        assert seen[-1] < 0.5 * untrained, seen
+        assert np.median(seen[-10:]) < 0.5 * untrained, seen
 
 
 def test_two_stages_of_a_model(cluster, alone):
