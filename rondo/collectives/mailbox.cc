@@ -14,22 +14,27 @@ Result<std::shared_ptr<Mailbox>> Mailbox::open(Communicator& comm) {
   // A group of its own: the communicator's channels belong to its operations.
   RONDO_ASSIGN_OR_RETURN(Communicator own, comm.split(0, comm.rank()));
   Group& group = own.impl_->group();
-  auto impl = std::make_unique<Impl>(std::move(own), group);
+  auto impl = std::make_shared<Impl>(std::move(own), group);
   return std::shared_ptr<Mailbox>(new Mailbox(std::move(impl)));
 }
 
-Mailbox::Mailbox(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Mailbox::~Mailbox() = default;
+Mailbox::Mailbox(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Mailbox::~Mailbox() { impl_->close(); }
 
 void Mailbox::send(ConstView from, const Envelope& to, Done done) {
-  impl_->post_send(from, to, std::move(done));
+  const auto impl = impl_;
+  impl->post_send(from, to, std::move(done));
 }
 
 void Mailbox::recv(View into, const Envelope& from, Done done) {
-  impl_->post_recv(into, from, std::move(done));
+  const auto impl = impl_;
+  impl->post_recv(into, from, std::move(done));
 }
 
-void Mailbox::abort(const std::string& reason) { impl_->abort(reason); }
+void Mailbox::abort(const std::string& reason) {
+  const auto impl = impl_;
+  impl->abort(reason);
+}
 
 // ---- Posting ----------------------------------------------------------------
 
@@ -41,7 +46,7 @@ Mailbox::Impl::Impl(Communicator owner, Group& group)
                          : nullptr);
 }
 
-Mailbox::Impl::~Impl() {
+void Mailbox::Impl::close() {
   {
     Lock lock(mutex_);
     stopped_ = true;
@@ -52,7 +57,7 @@ Mailbox::Impl::~Impl() {
   }
   group_.on_stream();
   if (!thread_.joinable()) return;
-  // The last reference may go with the last message, on the thread itself.
+  // A callback that lets the mailbox go may be on the thread itself.
   if (thread_.get_id() == std::this_thread::get_id())
     thread_.detach();
   else
@@ -125,7 +130,7 @@ void Mailbox::Impl::begin(const MessagePtr& message, Lock& lock) {
   pass();
   const bool waits = !messages_.empty();
   if (waits && !thread_.joinable() && !stopped_)
-    thread_ = std::thread([this] { serve(); });
+    thread_ = std::thread([self = shared_from_this()] { self->serve(); });
   call_finished(lock);
   if (!waits) return;
   changed_.notify_one();

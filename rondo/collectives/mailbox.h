@@ -39,7 +39,7 @@ class RONDO_API Mailbox {
 
   // Collective over the ranks of `comm`; the mailbox may outlive it.
   static Result<std::shared_ptr<Mailbox>> open(Communicator& comm);
-  // What is still under way ends with kCancelled.
+  // What is still under way ends with kCancelled. May be called in a callback.
   ~Mailbox();
   Mailbox(const Mailbox&) = delete;
 
@@ -52,8 +52,10 @@ class RONDO_API Mailbox {
 
  private:
   class Impl;
-  explicit Mailbox(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Mailbox(std::shared_ptr<Impl> impl);
+  // Shared with its thread, and with calls that go on: a callback may let the
+  // mailbox go.
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

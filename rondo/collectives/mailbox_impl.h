@@ -25,10 +25,12 @@
 
 namespace rondo {
 
-class Mailbox::Impl {
+class Mailbox::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(Communicator owner, Group& group);
-  ~Impl();
+
+  // Ends what is under way, and the thread.
+  void close();
 
   void post_send(ConstView from, const Envelope& to, Done done);
   void post_recv(View into, const Envelope& from, Done done);

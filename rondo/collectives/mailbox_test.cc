@@ -208,6 +208,26 @@ TEST_P(MailboxOver, ClosingEndsWhatIsUnderWay) {
   });
 }
 
+TEST_P(MailboxOver, ACallbackMayLetItGo) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data(2);
+    if (comm.rank() == 1) {
+      EXPECT_TRUE(send(*box, data, 0).get().status.ok());
+    } else {
+      std::promise<Status> over;
+      Mailbox& mailbox = *box;
+      // On its thread, or here: whichever finds the message.
+      mailbox.recv(data, {.peer = 1}, [&](const Status& status, int) {
+        box.reset();
+        over.set_value(status);
+      });
+      EXPECT_TRUE(over.get_future().get().ok());
+    }
+    comm.barrier().value();
+  });
+}
+
 TEST(Mailbox, WrongPeersAreNamed) {
   spawn_ranks("inproc", 2, [](Communicator& comm) {
     auto box = Mailbox::open(comm).value();
