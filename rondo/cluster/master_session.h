@@ -9,12 +9,11 @@
 
 #include "rondo/cluster/session_options.h"
 #include "rondo/runtime/constraint_placement.h"
-#include "rondo/runtime/master.h"
-#include "rondo/runtime/session_impl.h"
+#include "rondo/runtime/master_impl.h"
 
 namespace rondo {
 
-class MasterSession final : public Session::Impl {
+class MasterSession final : public MasterImpl {
  public:
   // `workers`: that of this process last. `at_end` is called when the session
   // goes, and what it keeps is let go after the workers. Nodes that ask for
@@ -22,7 +21,7 @@ class MasterSession final : public Session::Impl {
   MasterSession(Graph& of, std::vector<std::shared_ptr<Worker>> workers,
                 std::function<void(MasterSession*)> at_end,
                 const ClusterSessionOptions& options)
-      : Impl(of, devices_of(workers)),
+      : MasterImpl(of, devices_of(workers)),
         at_end_(std::move(at_end)),
         placement_({.devices = devices, .soft = options.allow_soft_placement}),
         master_(of, {.workers = std::move(workers),
@@ -39,18 +38,6 @@ class MasterSession final : public Session::Impl {
 
   ~MasterSession() override { at_end_(this); }
 
-  Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
-                                  const std::vector<Feed>& feeds,
-                                  const std::vector<Node*>& targets,
-                                  const RunOptions& options) override {
-    return master_.run(fetches, feeds, targets, options);
-  }
-  Result<std::string> explain_placement(
-      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
-      const std::vector<Node*>& targets) override {
-    return master_.explain(fetches, feeds, targets);
-  }
-  void close() override { master_.close(); }
   Resources& resources() override {
     throw Error(Code::kInvalidArgument,
                 "the variables of this session are on the tasks of its "
@@ -58,6 +45,7 @@ class MasterSession final : public Session::Impl {
   }
 
  private:
+  Master& master() override { return master_; }
   // Those of the last worker first.
   static std::vector<std::string> devices_of(
       const std::vector<std::shared_ptr<Worker>>& workers) {

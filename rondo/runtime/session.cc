@@ -13,9 +13,8 @@
 #include "rondo/runtime/explain_placed.h"
 #include "rondo/runtime/intra_op.h"
 #include "rondo/runtime/local_worker.h"
-#include "rondo/runtime/master.h"
+#include "rondo/runtime/master_impl.h"
 #include "rondo/runtime/plan_key.h"
-#include "rondo/runtime/session_impl.h"
 #include "rondo/runtime/worker_pool.h"
 
 namespace rondo {
@@ -196,10 +195,10 @@ class OneDevice final : public Session::Impl {
 };
 
 // On several devices of this process: a master with one worker.
-class SeveralDevices final : public Session::Impl {
+class SeveralDevices final : public MasterImpl {
  public:
   SeveralDevices(Graph& g, const SessionOptions& o, std::vector<std::string> d)
-      : Impl(g, std::move(d)),
+      : MasterImpl(g, std::move(d)),
         worker_(std::make_shared<LocalWorker>(
             LocalWorker::Options{.devices = devices,
                                  .inter_op_threads = o.inter_op_threads,
@@ -209,23 +208,12 @@ class SeveralDevices final : public Session::Impl {
                   .soft = o.allow_soft_placement}),
         master_(g, master_options(o)) {}
 
-  Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
-                                  const std::vector<Feed>& feeds,
-                                  const std::vector<Node*>& targets,
-                                  const RunOptions& options) override {
-    return master_.run(fetches, feeds, targets, options);
-  }
-  Result<std::string> explain_placement(
-      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
-      const std::vector<Node*>& targets) override {
-    return master_.explain(fetches, feeds, targets);
-  }
-  void close() override { master_.close(); }
   Resources& resources() override {
     return worker_->containers().find_or_make("");
   }
 
  private:
+  Master& master() override { return master_; }
   MasterOptions master_options(const SessionOptions& o) {
     MasterOptions options{.workers = {worker_},
                           .partition = {.bf16 = o.bf16_transfers},

@@ -1,6 +1,7 @@
 // The part of Step that sends and receives what crosses to other devices.
 #include <utility>
 
+#include "rondo/base/attempt.h"
 #include "rondo/runtime/step.h"
 
 namespace rondo {
@@ -18,19 +19,14 @@ void Step::send_parcel(const Ready& ready, Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
   if (locks_) lock.unlock();
   const auto start = Clock::now();
-  Status status;
-  try {
+  const Status status = attempt([&] {
     Rendezvous::Parcel parcel{.dead = ready.dead};
     if (!ready.dead)
       parcel = it.crossing->pack(std::move(inputs_of(ready)[0]), allocator_);
-    status = options_.rendezvous ? options_.rendezvous->send(it.crossing->key(),
-                                                             std::move(parcel))
-                                 : no_others();
-  } catch (const Error& e) {
-    status = Status(e.code(), e.what());
-  } catch (const std::exception& e) {
-    status = Status(Code::kInternal, e.what());
-  }
+    return options_.rendezvous ? options_.rendezvous->send(it.crossing->key(),
+                                                           std::move(parcel))
+                               : no_others();
+  });
   add_to_timeline(it, start);
   if (locks_) lock.lock();
   complete(ready, {}, status);
@@ -57,17 +53,12 @@ void Step::end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
   Status status = parcel.status();
   if (status.ok()) {
     ready.dead = parcel->dead;
-    if (!ready.dead) {
-      try {
-        auto unpacked = it.crossing->unpack(std::move(*parcel), allocator_);
-        status = unpacked.status();
-        if (status.ok()) tensor = std::move(*unpacked);
-      } catch (const Error& e) {
-        status = Status(e.code(), e.what());
-      } catch (const std::exception& e) {
-        status = Status(Code::kInternal, e.what());
-      }
-    }
+    if (!ready.dead)
+      status = attempt([&]() -> Status {
+        RONDO_ASSIGN_OR_RETURN(
+            tensor, it.crossing->unpack(std::move(*parcel), allocator_));
+        return {};
+      });
   }
   add_to_timeline(it, start);
   const std::lock_guard guard(mutex_);

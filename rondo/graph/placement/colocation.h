@@ -24,7 +24,7 @@ class Colocation {
  public:
   Colocation(const Graph& graph, const NodeOrder& order);
 
-  // The group's number for now: one of its nodes.
+  // The number of the group that it has been joined to: one of its nodes.
   int group_of(int node) const;
   void join(int node, int to, std::string because, bool follows = false);
   const Tie& tie(int node) const { return ties_[static_cast<size_t>(node)]; }
