@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from options import parse  # noqa: E402
+from common import parse  # noqa: E402
 
 import rondo as rd  # noqa: E402
 

@@ -11,11 +11,8 @@ Without --cluster the stages are two devices of this process.
 import pathlib
 import sys
 
-import numpy as np
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from options import parse  # noqa: E402
-from towers import averaged  # noqa: E402
+from common import averaged, parse, train  # noqa: E402
 
 import rondo as rd  # noqa: E402
 
@@ -48,7 +45,7 @@ class TwoStages:
 
 
 def main():
-    args, cluster, (images, labels) = parse(__doc__)
+    args, cluster, data = parse(__doc__)
     target, config = "", rd.ConfigProto(device_count={"CPU": 2})
     devices = ["/cpu:0", "/cpu:1"]
     if cluster:
@@ -67,17 +64,10 @@ def main():
             optimizer.compute_gradients(losses[-1], rd.trainable_variables())
         )
     loss = rd.add_n(losses) / float(MICRO_BATCHES)
-    train = optimizer.apply_gradients(averaged(gradients))
+    update = optimizer.apply_gradients(averaged(gradients))
 
-    order = np.random.default_rng(0)
-    batch_size = args.batch // MICRO_BATCHES * MICRO_BATCHES
     with rd.Session(target, config=config) as session:
-        session.run(rd.global_variables_initializer())
-        for step in range(1, args.steps + 1):
-            batch = order.choice(len(images), batch_size)
-            seen, _ = session.run([loss, train], {x: images[batch], y: labels[batch]})
-            if step % args.every == 0 or step == args.steps:
-                print(f"step {step}: loss {seen:.4f}", flush=True)
+        train(session, args, data, (x, y), (loss, update), MICRO_BATCHES)
 
 
 if __name__ == "__main__":

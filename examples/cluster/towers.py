@@ -12,24 +12,14 @@ Without --cluster the towers are on two devices of this process.
 import pathlib
 import sys
 
-import numpy as np
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from options import parse  # noqa: E402
+from common import averaged, parse, train  # noqa: E402
 
 import rondo as rd  # noqa: E402
 
 
-def averaged(towers):
-    """[(gradient, variable)] of all towers as one."""
-    return [
-        (rd.add_n([gradient for gradient, _ in pairs]) / float(len(pairs)), pairs[0][1])
-        for pairs in zip(*towers, strict=True)
-    ]
-
-
 def main():
-    args, cluster, (images, labels) = parse(__doc__)
+    args, cluster, data = parse(__doc__)
     target, config = "", rd.ConfigProto(device_count={"CPU": 2})
     setters = ["/cpu:0", "/cpu:1"]
     if cluster:
@@ -55,17 +45,10 @@ def main():
             )
     with rd.device(setters[0]):
         loss = rd.add_n(losses) / float(len(losses))
-        train = optimizer.apply_gradients(averaged(towers))
+        update = optimizer.apply_gradients(averaged(towers))
 
-    order = np.random.default_rng(0)
-    batch_size = args.batch // len(setters) * len(setters)
     with rd.Session(target, config=config) as session:
-        session.run(rd.global_variables_initializer())
-        for step in range(1, args.steps + 1):
-            batch = order.choice(len(images), batch_size)
-            seen, _ = session.run([loss, train], {x: images[batch], y: labels[batch]})
-            if step % args.every == 0 or step == args.steps:
-                print(f"step {step}: loss {seen:.4f}", flush=True)
+        train(session, args, data, (x, y), (loss, update), len(setters))
 
 
 if __name__ == "__main__":

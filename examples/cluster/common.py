@@ -1,8 +1,9 @@
-"""What the programs of this folder are told on the command line."""
+"""What the programs of this folder have in common."""
 
 import argparse
 import pathlib
 
+import numpy as np
 from fashion_mnist import FOLDER, load
 
 import rondo as rd
@@ -35,3 +36,25 @@ def _jobs(text):
         job: tasks.split(",")
         for job, _, tasks in (part.partition("=") for part in text.split(";"))
     }
+
+
+def averaged(parts):
+    """[(gradient, variable)] of all parts of a batch as one."""
+    return [
+        (rd.add_n([gradient for gradient, _ in pairs]) / float(len(pairs)), pairs[0][1])
+        for pairs in zip(*parts, strict=True)
+    ]
+
+
+def train(session, args, data, feeds, ops, parts):
+    """Makes steps with `feeds` (images and labels) and `ops` (loss and update), of
+    batches that can be cut into `parts`."""
+    images, labels = data
+    order = np.random.default_rng(0)
+    session.run(rd.global_variables_initializer())
+    for step in range(1, args.steps + 1):
+        batch = order.choice(len(images), args.batch // parts * parts)
+        values = (images[batch], labels[batch])
+        seen, _ = session.run(ops, dict(zip(feeds, values, strict=True)))
+        if step % args.every == 0 or step == args.steps:
+            print(f"step {step}: loss {seen:.4f}", flush=True)
