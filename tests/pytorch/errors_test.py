@@ -1,6 +1,8 @@
 """What bad luck gets: an exception on every rank, never a hang."""
 
+import datetime
 import os
+import pathlib
 import signal
 import time
 
@@ -83,10 +85,14 @@ def test_a_killed_rank_is_named(how):
 
 
 def _time_out(rank, size):
-    if rank == 1:
-        time.sleep(3)  # a rank that is late is the subject
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 1:  # is late until the other has given up
+        store.wait(["gave up"], datetime.timedelta(seconds=60))
         return None
-    dist.all_reduce(torch.ones(4))
+    try:
+        dist.all_reduce(torch.ones(4))
+    finally:
+        store.set("gave up", "")
 
 
 def test_time_out_names_the_late():
@@ -202,24 +208,27 @@ def test_object_that_is_not_picklable():
     run(2, _not_picklable)
 
 
-def _interrupted(rank, size):
+def _interrupted(rank, size, waiting):
     if rank == 1:
         dist.recv(torch.empty(1), 0)
         return
     try:
-        print("waiting", flush=True)
+        pathlib.Path(waiting).touch()
         dist.all_reduce(torch.ones(4))
     except KeyboardInterrupt:
         os._exit(7)
 
 
-def test_ctrl_c_ends_a_wait():
-    job = Job(2, _interrupted)
+def test_ctrl_c_ends_a_wait(tmp_path):
+    waiting = tmp_path / "waiting"
+    job = Job(2, _interrupted, str(waiting))
     process = job.ranks[0][0]
     deadline = time.monotonic() + 60
-    while process.is_alive() and time.monotonic() < deadline:
-        job.kill(0, signal.SIGINT)
-        process.join(0.5)
-    assert process.exitcode in (7, 1), process.exitcode
+    while not waiting.exists():
+        assert process.is_alive() and time.monotonic() < deadline
+        process.join(0.05)
+    job.kill(0, signal.SIGINT)
+    process.join(30)
+    assert process.exitcode == 7
     job.kill(1)
     job.end()
