@@ -24,7 +24,8 @@ class MasterImpl : public Session::Impl {
   void close() override { master().close(); }
 
  private:
-  // Its options refer to members of the kind of session, which therefore has it.
+  // Its options refer to members of the kind of session, which therefore has
+  // it.
   virtual Master& master() = 0;
 };
 
