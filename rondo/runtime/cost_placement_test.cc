@@ -86,6 +86,17 @@ TEST_F(ReplacementTest, ItStaysWhereNothingIsBetter) {
   EXPECT_FALSE(placement_.place_again(g_, quick, again).value());
 }
 
+TEST_F(ReplacementTest, ThePredictionIsOfWhatIsKnownNow) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  // One node after the other: there is nothing to gain.
+  add_time(times_, "a", at(first, "a"), 10'000);
+  Subgraph again = step_of(y_);
+  ASSERT_FALSE(placement_.place_again(g_, times_, again).value());
+  EXPECT_THAT(placement_.explain(g_, again).value(),
+              HasSubstr("predicted step: 10 ms"));
+}
+
 TEST_F(ReplacementTest, ItMovesOnce) {
   Subgraph first = step_of(y_);
   placement_.place(g_, first).value();
