@@ -37,6 +37,11 @@ def _extent(x, axis, layer):
     return extent
 
 
+def _bias(count, x, initializer, regularizer=None, trainable=True):
+    start = initializer or _initializers.zeros()
+    return get_variable("bias", [count], x.dtype, start, regularizer, trainable)
+
+
 def dense(
     inputs,
     units,
@@ -70,14 +75,7 @@ def dense(
             y = _array.reshape(y, _array.concat([shape[:-1], [units]], 0))
             y.set_shape([*x.shape[:-1], units])
         if use_bias:
-            bias = get_variable(
-                "bias",
-                [units],
-                x.dtype,
-                bias_initializer or _initializers.zeros(),
-                bias_regularizer,
-                trainable,
-            )
+            bias = _bias(units, x, bias_initializer, bias_regularizer, trainable)
             y = _nn.bias_add(y, bias)
         return y if activation is None else activation(y)
 
@@ -117,14 +115,7 @@ def conv2d(
         )
         y = _nn.conv2d(x, kernel, strides, padding, layout, dilation_rate, groups)
         if use_bias:
-            bias = get_variable(
-                "bias",
-                [filters],
-                x.dtype,
-                bias_initializer or _initializers.zeros(),
-                bias_regularizer,
-                trainable,
-            )
+            bias = _bias(filters, x, bias_initializer, bias_regularizer, trainable)
             y = _nn.bias_add(y, bias, layout)
         return y if activation is None else activation(y)
 
@@ -199,14 +190,7 @@ def conv2d_transpose(
         known = [e if isinstance(e, int) else None for e in whole[1:]]
         y.set_shape([x.shape[0], *known])
         if use_bias:
-            bias = get_variable(
-                "bias",
-                [filters],
-                x.dtype,
-                bias_initializer or _initializers.zeros(),
-                bias_regularizer,
-                trainable,
-            )
+            bias = _bias(filters, x, bias_initializer, bias_regularizer, trainable)
             y = _nn.bias_add(y, bias, layout)
         return y if activation is None else activation(y)
 
@@ -251,9 +235,7 @@ def separable_conv2d(
         )
         y = _nn.conv2d(y, pointwise, 1, "VALID", layout)
         if use_bias:
-            start = bias_initializer or _initializers.zeros()
-            bias = get_variable("bias", [filters], x.dtype, start)
-            y = _nn.bias_add(y, bias, layout)
+            y = _nn.bias_add(y, _bias(filters, x, bias_initializer), layout)
         return y if activation is None else activation(y)
 
 
