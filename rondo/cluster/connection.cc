@@ -134,6 +134,7 @@ Status Connection::flush() {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
       return errno_error(Code::kPeerLost, errno, "the connection broke");
     }
+    written_ += static_cast<uint64_t>(n);
     out.sent += static_cast<size_t>(n);
     if (out.sent == out.bytes) outbox_.pop_front();
   }
@@ -231,6 +232,8 @@ Status Connection::read(char* to, size_t bytes) {
       bytes -= n;
       continue;
     }
+    // A peer that never pauses must not keep this side from sending and ending.
+    RONDO_RETURN_IF_ERROR(push().status());
     // What is long goes where it belongs at once.
     const bool direct = bytes >= buffer_.size();
     char* into = direct ? to : buffer_.data();
@@ -259,16 +262,22 @@ Status Connection::read(char* to, size_t bytes) {
   return {};
 }
 
+Result<bool> Connection::push() {
+  if (closing_) return error(Code::kCancelled, "the connection was closed");
+  const MutexLock lock(mutex_);
+  const uint64_t before = written_;
+  RONDO_RETURN_IF_ERROR(flush());
+  // What had to wait goes on only where the peer has taken what was before it.
+  if (written_ != before) heard_ = Clock::now();
+  return !outbox_.empty();
+}
+
 // Until there may be something to read.
 Status Connection::wait() {
   for (;;) {
     pollfd fds[] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    {
-      const MutexLock lock(mutex_);
-      RONDO_RETURN_IF_ERROR(flush());
-      if (!outbox_.empty()) fds[0].events |= POLLOUT;
-    }
-    if (closing_) return error(Code::kCancelled, "the connection was closed");
+    RONDO_ASSIGN_OR_RETURN(const bool more, push());
+    if (more) fds[0].events |= POLLOUT;
     ::poll(fds, 2, kPollMs);
     if (fds[1].revents) {
       uint64_t count;

@@ -27,8 +27,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Options {
     std::string peer;  // how messages name it
-    // A peer that says nothing for so long, while this side waits for it, is
-    // taken for lost.
+    // A peer that says nothing for so long, and takes nothing of what is sent,
+    // while this side waits for it, is taken for lost.
     Duration patience = std::chrono::seconds(20);
     bool pings = false;  // asks for a sign of life when it has been silent
     bool shares_memory = true;
@@ -73,6 +73,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Reads exactly so much; sends meanwhile what waits to be sent.
   Status read(char* to, size_t bytes);
   Status wait();
+  // Sends what waits, as far as the peer takes it; whether some is left. An
+  // error once the connection is to end.
+  Result<bool> push();
   Status flush() RONDO_REQUIRES(mutex_);
   void wake() const;
   bool on_own_thread() const {
@@ -101,6 +104,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Status why_ RONDO_GUARDED_BY(mutex_);
   bool finished_ RONDO_GUARDED_BY(mutex_) = false;
   std::deque<Outgoing> outbox_ RONDO_GUARDED_BY(mutex_);
+  uint64_t written_ RONDO_GUARDED_BY(mutex_) = 0;  // bytes
   // Tensors that the peer may be copying, by the frame that showed them.
   std::multimap<uint64_t, std::vector<Tensor>> shown_ RONDO_GUARDED_BY(mutex_);
 

@@ -104,6 +104,12 @@ TEST(Control, NobodyThere) {
   EXPECT_EQ(client->hello(soon()).status().code(), Code::kUnavailable);
 }
 
+TEST(Control, AKeyAloneIsNoReasonToSpeakWithoutTls) {
+  auto client = ControlClient::make("a:1", {.tls = {.key = "/no/file"}});
+  EXPECT_THAT(client.status().message(),
+              HasSubstr("a file with the authority's certificate"));
+}
+
 TEST(Control, TlsFilesThatAreMissing) {
   auto client = ControlClient::make("a:1", {.tls = {.authority = "/no/file"}});
   EXPECT_THAT(client.status().message(), HasSubstr("/no/file"));

@@ -1,12 +1,22 @@
 #include "rondo/cluster/link.h"
 
-#include <condition_variable>
-#include <cstring>
+#include <algorithm>
+#include <optional>
 
 #include "rondo/cluster/link_subject.h"
 #include "rondo/transport/handshake.h"
 
 namespace rondo {
+namespace {
+
+// A later release may have more of them.
+Code code_of(uint32_t number) {
+  return number <= static_cast<uint32_t>(Code::kOutOfRange)
+             ? static_cast<Code>(number)
+             : Code::kInternal;
+}
+
+}  // namespace
 
 Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
                                             const Options& options,
@@ -65,7 +75,7 @@ void Link::State::answer(wire::Message message) {
   if (message.code == 0)
     done(LinkAnswer{std::move(message.body), std::move(message.tensors)});
   else
-    done(Status(static_cast<Code>(message.code), std::move(message.body)));
+    done(Status(code_of(message.code), std::move(message.body)));
 }
 
 void Link::State::close(const Status& why) {

@@ -58,6 +58,9 @@ class Link {
   void call(LinkCall what, Done done);
   // Waits for the answer.
   Result<LinkAnswer> call(LinkCall what, Deadline deadline);
+  // Breaks it: who waits for an answer gets `why`, and so does every later
+  // call.
+  void close(const Status& why) { connection_->close(why); }
   // Why it is broken, or ok.
   Status failure() const;
   uint64_t incarnation() const { return incarnation_; }

@@ -123,34 +123,95 @@ TEST(Link, CallsEndWithTheServer) {
             Code::kPeerLost);
 }
 
-TEST(Link, SilenceEndsIt) {
-  // Handshakes, and then says nothing, as a stopped process does.
-  auto listener =
-      listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
-  std::promise<void> over;
-  std::thread mute([&, until = over.get_future()] {
-    pollfd p{listener.get(), POLLIN, 0};
+// Handshakes, and leaves the rest to `then`.
+class RawServer {
+ public:
+  explicit RawServer(std::function<void(const Fd&)> then)
+      : listener_(
+            listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value()),
+        thread_([this, then = std::move(then)] { then(accept()); }) {}
+  ~RawServer() { thread_.join(); }
+  LinkTarget target() const {
+    return {"/job:ps/task:0", 1, {local_address(listener_.get()).value()}};
+  }
+
+ private:
+  Fd accept() const {
+    pollfd p{listener_.get(), POLLIN, 0};
     ::poll(&p, 1, -1);
     ServerHandshake handshake(
-        Fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)), "",
+        Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK)), "",
         seconds(30), [](Purpose, const Subject&) { return Verdict::kWelcome; });
     while (handshake.advance() == ServerHandshake::State::kPending) {
       pollfd q{handshake.fd(), handshake.events(), 0};
       ::poll(&q, 1, -1);
     }
-    const Fd fd = handshake.take();
-    until.wait();
-  });
+    return handshake.take();
+  }
+
+  const Fd listener_;
+  std::thread thread_;
+};
+
+TEST(Link, SilenceEndsIt) {
+  // Says nothing, as a stopped process does.
+  std::promise<void> over;
+  RawServer mute(
+      [until = over.get_future().share()](const Fd&) { until.wait(); });
   auto link =
-      Link::connect(
-          {"/job:ps/task:0", 1, {local_address(listener.get()).value()}},
-          {.caller = "test", .patience = seconds(0.2)}, soon())
+      Link::connect(mute.target(), {.caller = "test", .patience = seconds(0.2)},
+                    soon())
           .value();
   const Status status = link->call({kEcho, "", {}}, soon()).status();
   EXPECT_EQ(status.code(), Code::kPeerLost);
   EXPECT_THAT(status.message(), HasSubstr("has not answered for"));
   over.set_value();
-  mute.join();
+}
+
+// A slow way, on which a call takes longer than a peer may be silent.
+TEST(Link, WhoStillTakesWhatIsSentIsThere) {
+  const Duration patience = seconds(1);
+  const Tensor large = counting(16 << 20);
+  RawServer slow([&](const Fd& fd) {
+    const Deadline slowly(2 * patience);
+    std::vector<char> bytes(512 << 10);
+    for (size_t got = 0; got < large.bytes();) {
+      // Time is what this is about.
+      if (!slowly.passed()) std::this_thread::sleep_for(patience / 40);
+      pollfd p{fd.get(), POLLIN, 0};
+      ::poll(&p, 1, -1);
+      const ssize_t n = ::recv(fd.get(), bytes.data(), bytes.size(), 0);
+      if (n <= 0) return;
+      got += static_cast<size_t>(n);
+    }
+    const std::string answer =
+        wire::encode({.kind = wire::Kind::kAnswer, .id = 1}, false).front;
+    EXPECT_EQ(::send(fd.get(), answer.data(), answer.size(), 0),
+              static_cast<ssize_t>(answer.size()));
+    // What is left, until the other side goes.
+    pollfd p{fd.get(), POLLIN, 0};
+    do ::poll(&p, 1, -1);
+    while (::recv(fd.get(), bytes.data(), bytes.size(), 0) > 0);
+  });
+  auto link = Link::connect(slow.target(),
+                            {.caller = "test", .patience = patience}, soon())
+                  .value();
+  const Status status = link->call({kEcho, "", {large}}, soon()).status();
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(Link, BreaksForAllWhoHaveIt) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  std::promise<Status> ended;
+  link->call({kHold, "", {}}, [&](Result<LinkAnswer> answer) {
+    ended.set_value(answer.status());
+  });
+  (void)echo.held.get_future().get();
+  link->close(error(Code::kCancelled, "the server was stopped"));
+  EXPECT_THAT(ended.get_future().get().message(), HasSubstr("was stopped"));
+  EXPECT_EQ(link->call({kEcho, "", {}}, soon()).status().code(),
+            Code::kCancelled);
 }
 
 TEST(Link, AnswersAfterTheClientHasGoneAreDropped) {

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+
+#include "rondo/base/status.h"
 
 namespace rondo {
 
@@ -15,10 +18,20 @@ enum class Method : uint32_t {
   kCancel = 5,  // step, code, message
   // Of a master: remote_session.cc, session_service.cc.
   kAttach = 16,  // session: it lives as long as this link
-  kExtend = 17,  // session; nodes as a tensor of bytes
+  kExtend = 17,  // session, nodes before; those behind as a tensor of bytes
   kSessionRun = 18,
   kSessionCancel = 19,  // session, run
 };
+
+constexpr uint32_t number(Method method) {
+  return static_cast<uint32_t>(method);
+}
+
+// What a task answers to a body that it cannot read.
+inline Status bad_call(std::string_view method) {
+  return error(Code::kInvalidArgument,
+               "a call of {} that makes no sense came to this task", method);
+}
 
 // Times allowed travel in nanoseconds; this stands for no limit.
 inline constexpr int64_t kNoLimit = -1;

@@ -9,16 +9,25 @@
 namespace rondo {
 namespace {
 
+// A part without nodes: two texts and three numbers of texts.
+constexpr size_t kLeastPartBytes = 2 * sizeof(uint32_t) + 3 * sizeof(int64_t);
+
+std::vector<std::string> names_of(const std::vector<Value>& values) {
+  std::vector<std::string> names;
+  for (const Value& value : values) names.push_back(value.name());
+  return names;
+}
+
 // The size of a text is written in 32 bits; graphs may have 31.
 void write_part(wire::Writer& out, const Worker::Part& part) {
-  out.text(part.device);
-  out.text(to_graph_def(part.subgraph));
-  out.number(static_cast<int64_t>(part.subgraph.feeds.size()));
-  for (const Value& value : part.subgraph.feeds) out.text(value.name());
-  out.number(static_cast<int64_t>(part.subgraph.fetches.size()));
-  for (const Value& value : part.subgraph.fetches) out.text(value.name());
-  out.number(static_cast<int64_t>(part.subgraph.targets.size()));
-  for (const Node* node : part.subgraph.targets) out.text(node->name());
+  std::vector<std::string> targets;
+  for (const Node* node : part.subgraph.targets)
+    targets.push_back(node->name());
+  out.text(part.device)
+      .text(to_graph_def(part.subgraph))
+      .texts(names_of(part.subgraph.feeds))
+      .texts(names_of(part.subgraph.fetches))
+      .texts(targets);
 }
 
 Status no_parts(std::string_view what) {
@@ -26,25 +35,16 @@ Status no_parts(std::string_view what) {
                what);
 }
 
-// As many names as are announced, none of them where there cannot be so many.
-std::vector<std::string> read_names(wire::Reader& in) {
-  std::vector<std::string> names;
-  const int64_t count = in.number();
-  if (count < 0 || static_cast<uint64_t>(count) > in.left()) return names;
-  for (int64_t i = 0; i < count; ++i) names.emplace_back(in.text());
-  return names;
-}
-
 Worker::Part read_part(wire::Reader& in) {
   Worker::Part part;
   part.device = in.text();
   part.subgraph.graph = from_graph_def(in.text());
   Graph& graph = *part.subgraph.graph;
-  for (const std::string& name : read_names(in))
+  for (const std::string& name : in.texts())
     part.subgraph.feeds.push_back(graph.value(name));
-  for (const std::string& name : read_names(in))
+  for (const std::string& name : in.texts())
     part.subgraph.fetches.push_back(graph.value(name));
-  for (const std::string& name : read_names(in)) {
+  for (const std::string& name : in.texts()) {
     Node* node = graph.find(name);
     if (!node)
       throw Error(Code::kInvalidArgument,
@@ -82,7 +82,7 @@ Result<std::vector<Worker::Part>> parts_from_tensor(const Tensor& tensor) {
   RONDO_ASSIGN_OR_RETURN(const std::string_view bytes, bytes_of(tensor));
   wire::Reader in(bytes);
   const int64_t count = in.number();
-  if (count < 0 || static_cast<uint64_t>(count) > in.left())
+  if (!in.can_hold(count, kLeastPartBytes))
     return no_parts("their number makes no sense");
   std::vector<Worker::Part> parts;
   try {

@@ -131,10 +131,13 @@ Result<std::shared_ptr<Link>> Peers::link(const TaskName& task) const {
   return at->second.link;
 }
 
-void Peers::close() {
+void Peers::close(const Status& why) {
   std::map<TaskName, Peer> all;
-  const MutexLock lock(mutex_);
-  all.swap(peers_);
+  {
+    const MutexLock lock(mutex_);
+    all.swap(peers_);
+  }
+  for (auto& [task, peer] : all) peer.link->close(why);
 }
 
 }  // namespace rondo

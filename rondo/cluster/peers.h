@@ -48,11 +48,10 @@ class Peers {
   Result<Peer> connect(const TaskName& task, Deadline deadline);
   // Of a task that was reached; never waits.
   Result<std::shared_ptr<Link>> link(const TaskName& task) const;
-  const ClusterSpec& cluster() const { return cluster_; }
   // Ends the waits, now and later.
   void give_up() { *options_.given_up = true; }
-  // Lets go of all links.
-  void close();
+  // Breaks all links, whoever else has them.
+  void close(const Status& why);
 
  private:
   const ClusterSpec cluster_;

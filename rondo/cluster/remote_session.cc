@@ -12,8 +12,6 @@ namespace {
 constexpr Duration kExtendTime = std::chrono::minutes(10);
 constexpr Duration kCloseTime = std::chrono::seconds(5);
 
-uint32_t number(Method method) { return static_cast<uint32_t>(method); }
-
 }  // namespace
 
 Result<std::unique_ptr<RemoteSession>> RemoteSession::open(
@@ -63,13 +61,15 @@ Status RemoteSession::extend() {
       return Status(e.code(), e.what());
     }
   }
-  RONDO_RETURN_IF_ERROR(
-      master_.link
-          ->call({number(Method::kExtend),
-                  wire::Writer().number(static_cast<int64_t>(session_)).take(),
-                  {bytes_tensor(nodes)}},
-                 Deadline(kExtendTime))
-          .status());
+  RONDO_RETURN_IF_ERROR(master_.link
+                            ->call({number(Method::kExtend),
+                                    wire::Writer()
+                                        .number(static_cast<int64_t>(session_))
+                                        .number(static_cast<int64_t>(sent_))
+                                        .take(),
+                                    {bytes_tensor(nodes)}},
+                                   Deadline(kExtendTime))
+                            .status());
   sent_ = all;
   return {};
 }

@@ -1,12 +1,16 @@
 #include "rondo/cluster/remote_worker.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
 
 namespace rondo {
 namespace {
 
-// To compile a graph, and to reach the tasks that it takes tensors from.
+// The most that it may take to compile a graph, and to reach the tasks that it
+// takes tensors from.
 constexpr Duration kAddTime = std::chrono::minutes(10);
 
 int64_t time_allowed(const Deadline& deadline) {
@@ -14,18 +18,21 @@ int64_t time_allowed(const Deadline& deadline) {
   return left > std::chrono::hours(24 * 365) ? kNoLimit : left.count();
 }
 
-uint32_t number(Method method) { return static_cast<uint32_t>(method); }
-
 // A failure of the link names the task already; one of the task's own does not.
 Status on_task(const Status& status, const std::string& task) {
-  if (status.message().find(task) != std::string::npos) return status;
+  const std::string& text = status.message();
+  const size_t at = text.find(task);
+  // "/job:worker/task:1" is not in "/job:worker/task:10".
+  if (at != std::string::npos && (at + task.size() == text.size() ||
+                                  !std::isdigit(text[at + task.size()])))
+    return status;
   return status.with_context(task);
 }
 
 }  // namespace
 
-Result<int64_t> RemoteWorker::add(std::vector<Part> parts) {
-  const Deadline deadline(kAddTime);
+Result<int64_t> RemoteWorker::add(std::vector<Part> parts, Deadline given) {
+  const Deadline deadline(std::min(kAddTime, given.left()));
   Tensor bytes;
   try {
     bytes = parts_to_tensor(parts);

@@ -72,7 +72,7 @@ class RONDO_API Server {
   std::string target() const;
   // Ends all sessions and steps; other tasks see it as lost.
   void stop();
-  // Waits until stop() is called.
+  // Waits until stop() has been called, and has ended everything.
   void join();
 
  private:

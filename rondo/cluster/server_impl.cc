@@ -80,7 +80,7 @@ Status Server::Impl::start() {
       .intra_op_threads = options.intra_op_threads,
       .rendezvous = [this](int64_t step) { return steps->rendezvous(step); }});
   worker = std::make_shared<TaskWorker>(*local, *steps);
-  threads = std::make_unique<ThreadCache>();
+  threads = std::make_unique<RunThreads>();
   worker_service = std::make_unique<WorkerService>(
       *worker, *steps, *threads, [this](const auto& parts, Deadline deadline) {
         return prepare(parts, deadline);
@@ -160,9 +160,10 @@ std::string Server::Impl::target() const {
 void Server::Impl::stop() {
   {
     const MutexLock lock(mutex);
+    // Who comes second may let the server go as soon as this returns.
+    while (stopping && !stopped) changed.wait(mutex);
     if (stopped) return;
-    stopped = true;
-    changed.notify_all();
+    stopping = true;
   }
   const Status why =
       error(Code::kCancelled, "the server of {} was stopped", task.to_string());
@@ -176,7 +177,10 @@ void Server::Impl::stop() {
   if (session_service) session_service->close_all();
   if (steps) steps->abort_all(why);
   if (links) links->stop();
-  if (peers) peers->close();
+  if (peers) peers->close(why);
+  const MutexLock lock(mutex);
+  stopped = true;
+  changed.notify_all();
 }
 
 void Server::Impl::join() {
@@ -199,7 +203,9 @@ void Server::Impl::serve(uint64_t link, LinkCall call,
 
 void Server::Impl::fetch(int64_t step, const std::string& key,
                          Rendezvous::Done done) {
-  auto from = task_of(key.substr(0, key.find(';')));
+  const auto transfer = Transfer::parse(key);
+  if (!transfer.ok()) return done(transfer.status());
+  const auto from = task_of(transfer->from);
   if (!from.ok()) return done(from.status());
   auto link = peers->link(*from);
   if (!link.ok()) return done(link.status());
@@ -245,7 +251,7 @@ Result<std::unique_ptr<Session>> Server::Impl::session(
       session_options);
   {
     const MutexLock lock(mutex);
-    if (stopped)
+    if (stopping)
       return error(Code::kCancelled, "the server of {} was stopped",
                    task.to_string());
     sessions.insert(made.get());

@@ -14,9 +14,9 @@
 #include "rondo/cluster/session_service.h"
 #include "rondo/cluster/step_table.h"
 #include "rondo/cluster/task_worker.h"
-#include "rondo/cluster/thread_cache.h"
 #include "rondo/cluster/worker_service.h"
 #include "rondo/runtime/local_worker.h"
+#include "rondo/runtime/run_threads.h"
 
 namespace rondo {
 
@@ -66,7 +66,7 @@ struct Server::Impl final : ControlService,
   std::shared_ptr<StepTable> steps;
   std::unique_ptr<LocalWorker> local;
   std::shared_ptr<TaskWorker> worker;
-  std::unique_ptr<ThreadCache> threads;
+  std::unique_ptr<RunThreads> threads;
   std::unique_ptr<WorkerService> worker_service;
   std::unique_ptr<SessionService> session_service;
   std::unique_ptr<LinkServer> links;
@@ -74,6 +74,7 @@ struct Server::Impl final : ControlService,
 
   Mutex mutex;
   CondVar changed;
+  bool stopping RONDO_GUARDED_BY(mutex) = false;
   bool stopped RONDO_GUARDED_BY(mutex) = false;
   std::set<MasterSession*> sessions RONDO_GUARDED_BY(mutex);
 };

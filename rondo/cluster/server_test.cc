@@ -30,15 +30,21 @@ int free_port() {
   return local_address(fd.get())->port();
 }
 
-// 1 ps and some workers, each with a server here.
+std::string free_address() { return fmt::format("127.0.0.1:{}", free_port()); }
+
+// 1 ps and some workers.
+ClusterSpec make_spec(int workers) {
+  ClusterSpec::Jobs jobs;
+  jobs["ps"][0] = free_address();
+  for (int i = 0; i < workers; ++i) jobs["worker"][i] = free_address();
+  return ClusterSpec::from(jobs).value();
+}
+
+// Those, each with a server here.
 class Cluster {
  public:
-  explicit Cluster(int workers, ServerOptions options = {}) {
-    ClusterSpec::Jobs jobs;
-    jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
-    for (int i = 0; i < workers; ++i)
-      jobs["worker"][i] = fmt::format("127.0.0.1:{}", free_port());
-    spec = ClusterSpec::from(jobs).value();
+  explicit Cluster(int workers, ServerOptions options = {})
+      : spec(make_spec(workers)) {
     for (const TaskName& task : spec.tasks())
       servers.push_back(Server::start(spec, task, options).value());
   }
@@ -83,6 +89,16 @@ struct Program {
   }
   Graph graph;
   Value x, w, more, y;
+};
+
+// An element on the ps that never comes.
+struct Waiting {
+  Waiting() {
+    const DeviceScope ps(graph, "/job:ps/task:0");
+    element = FIFOQueue(graph, {DType::kF32}, {.name = "q"}).dequeue()[0];
+  }
+  Graph graph;
+  Value element;
 };
 
 TEST(Server, AStepOverTwoTasks) {
@@ -154,25 +170,16 @@ TEST(Server, LargeTensorsTravel) {
 
 TEST(Server, AFailureEndsTheStepEverywhere) {
   Cluster cluster(1);
-  Graph graph;
-  const FIFOQueue queue = [&] {
-    const DeviceScope ps(graph, "/job:ps/task:0");
-    return FIFOQueue(graph, {DType::kF32}, {.name = "q"});
+  Waiting p;
+  const Value x = placeholder(p.graph);
+  const Value broken = [&] {
+    const DeviceScope worker(p.graph, "/job:worker/task:0");
+    return reshape(x, {3});
   }();
-  Value element, broken;
-  {
-    const DeviceScope ps(graph, "/job:ps/task:0");
-    element = queue.dequeue()[0];  // never comes
-  }
-  const Value x = placeholder(graph);
-  {
-    const DeviceScope worker(graph, "/job:worker/task:0");
-    broken = reshape(x, {3});
-  }
   for (const size_t master : {0, 1}) {
-    auto session = open_session(graph, cluster[master].target()).value();
+    auto session = open_session(p.graph, cluster[master].target()).value();
     const Status status =
-        session->run({element, broken}, {{x, Tensor::zeros({2})}}).status();
+        session->run({p.element, broken}, {{x, Tensor::zeros({2})}}).status();
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.message();
     EXPECT_THAT(status.message(), HasSubstr("/job:worker/task:0"));
     EXPECT_THAT(status.message(), HasSubstr("Reshape"));
@@ -181,29 +188,24 @@ TEST(Server, AFailureEndsTheStepEverywhere) {
 
 TEST(Server, TimeIsUp) {
   Cluster cluster(1);
-  Graph graph;
-  const DeviceScope ps(graph, "/job:ps/task:0");
-  const FIFOQueue queue(graph, {DType::kF32}, {.name = "q"});
-  const Value element = queue.dequeue()[0];
-  const Far far(graph, cluster[1]);
+  Waiting p;
+  const Far far(p.graph, cluster[1]);
   RunOptions options;
   options.timeout = seconds(0.2);
-  EXPECT_EQ(far.session->run({element}, {}, {}, options).status().code(),
+  EXPECT_EQ(far.session->run({p.element}, {}, {}, options).status().code(),
             Code::kTimeout);
 }
 
 TEST(Server, ARunIsCancelledFromAfar) {
   Cluster cluster(1);
-  Graph graph;
-  const DeviceScope ps(graph, "/job:ps/task:0");
-  const FIFOQueue queue(graph, {DType::kF32}, {.name = "q"});
-  const Value element = queue.dequeue()[0];
-  const Far far(graph, cluster[1]);
+  Waiting p;
+  const Far far(p.graph, cluster[1]);
   Cancellation cancellation;
   RunOptions options;
   options.cancellation = &cancellation;
   std::thread waits([&] {
-    const Status status = far.session->run({element}, {}, {}, options).status();
+    const Status status =
+        far.session->run({p.element}, {}, {}, options).status();
     EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
     EXPECT_THAT(status.message(), HasSubstr("enough"));
   });
@@ -268,10 +270,7 @@ TEST(Server, CallsThatMakeNoSense) {
 }
 
 TEST(Server, WaitsForATaskAndSaysForWhom) {
-  ClusterSpec::Jobs jobs;
-  jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
-  jobs["worker"][0] = fmt::format("127.0.0.1:{}", free_port());
-  const ClusterSpec spec = ClusterSpec::from(jobs).value();
+  const ClusterSpec spec = make_spec(1);
   auto worker = Server::start(spec, {"worker", 0}, {}).value();
   Program p;
   const Status late =
@@ -297,12 +296,9 @@ TEST(Server, WaitsForATaskAndSaysForWhom) {
 }
 
 TEST(Server, StopsWhileItWaitsForATask) {
-  ClusterSpec::Jobs jobs;
-  jobs["ps"][0] = fmt::format("127.0.0.1:{}", free_port());
-  jobs["worker"][0] = fmt::format("127.0.0.1:{}", free_port());
-  const ClusterSpec spec = ClusterSpec::from(jobs).value();
+  const ClusterSpec spec = make_spec(1);
   auto worker = Server::start(spec, {"worker", 0}, {}).value();
-  auto control = ControlClient::make(jobs["worker"][0], {}).value();
+  auto control = ControlClient::make(address(*worker), {}).value();
   ASSERT_TRUE(control->hello(Deadline(seconds(30))).ok());
   std::thread waits([&] {
     // Longer than a test may take. Whether it comes before the end or after.
@@ -310,6 +306,48 @@ TEST(Server, StopsWhileItWaitsForATask) {
   });
   worker->stop();
   waits.join();
+}
+
+// The ps has another address of the worker than the worker itself, so it never
+// gets to where its part of the graph takes a tensor from.
+TEST(Server, WhoWaitsForATaskHoldsUpNeitherARunNorTheEnd) {
+  const ClusterSpec spec = make_spec(1);
+  auto worker = Server::start(spec, {"worker", 0}, {}).value();
+  auto ps = Server::start(spec.with_address({"worker", 0}, free_address()),
+                          {"ps", 0}, {})
+                .value();
+  Graph graph;
+  Value x, y;
+  {
+    const DeviceScope there(graph, "/job:worker/task:0");
+    x = fill(graph, {2}, 1);
+  }
+  {
+    const DeviceScope here(graph, "/job:ps/task:0");
+    y = x + x;
+  }
+  auto session = open_session(graph, worker->target()).value();
+  RunOptions options;
+  options.timeout = seconds(0.2);
+  EXPECT_EQ(session->run({y}, {}, {}, options).status().code(), Code::kTimeout);
+  std::thread waits([&] {
+    // Whether it comes before the end or after.
+    EXPECT_EQ(session->run(y).status().code(), Code::kCancelled);
+  });
+  worker->stop();
+  waits.join();
+}
+
+// Who has joined may let the server go, or start another one in its place.
+TEST(Server, JoinWaitsForTheWholeEnd) {
+  const ClusterSpec spec = make_spec(0);
+  for (int i = 0; i < 5; ++i) {
+    auto server = Server::start(spec, {"ps", 0}, {}).value();
+    std::thread stops([&] { server->stop(); });
+    server->join();
+    EXPECT_TRUE(Server::start(spec, {"ps", 0}, {}).ok());
+    stops.join();
+  }
 }
 
 TEST(Server, AClientThatVanishesIsForgotten) {

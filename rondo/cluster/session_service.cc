@@ -1,6 +1,7 @@
 #include "rondo/cluster/session_service.h"
 
 #include "rondo/base/log.h"
+#include "rondo/cluster/answer_on_thread.h"
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
 #include "rondo/cluster/session_call.h"
@@ -19,11 +20,6 @@ Status no_session(uint64_t session) {
                session);
 }
 
-Status bad_call(std::string_view method) {
-  return error(Code::kInvalidArgument,
-               "a call of {} that makes no sense came to this task", method);
-}
-
 }  // namespace
 
 struct SessionService::Entry {
@@ -33,13 +29,15 @@ struct SessionService::Entry {
   std::set<uint64_t> links;
   Deadline lease = Deadline::never();  // while there is no link
 
+  // Held while the graph grows, which may take a while.
+  Mutex growing;
   Mutex mutex;
   std::map<int64_t, Cancellation*> runs RONDO_GUARDED_BY(mutex);
   // Runs whose cancellation came first; the latest.
   std::map<int64_t, Status> cancelled RONDO_GUARDED_BY(mutex);
 };
 
-SessionService::SessionService(Open open, ThreadCache& threads, Duration lease)
+SessionService::SessionService(Open open, RunThreads& threads, Duration lease)
     : open_(std::move(open)),
       threads_(threads),
       lease_(lease),
@@ -110,15 +108,12 @@ bool SessionService::serve(uint64_t link, LinkCall& call,
     case Method::kAttach: tell(attach(link, call)); return true;
     case Method::kSessionCancel: tell(cancel(call)); return true;
     case Method::kExtend:
-      threads_.run([this, call = std::move(call), answer = std::move(answer)] {
-        if (Status s = extend(call); !s.ok()) return answer(s);
-        answer(LinkAnswer{});
-      });
+      answer_on_thread(threads_, std::move(answer),
+                       [this, call = std::move(call)] { return extend(call); });
       return true;
     case Method::kSessionRun:
-      threads_.run([this, call = std::move(call), answer = std::move(answer)] {
-        answer(run(call));
-      });
+      answer_on_thread(threads_, std::move(answer),
+                       [this, call = std::move(call)] { return run(call); });
       return true;
     default: return false;
   }
@@ -136,21 +131,19 @@ Status SessionService::attach(uint64_t link, const LinkCall& call) {
   return {};
 }
 
-Status SessionService::extend(const LinkCall& call) {
+Result<LinkAnswer> SessionService::extend(const LinkCall& call) {
   wire::Reader in(call.body);
   const auto session = static_cast<uint64_t>(in.number());
-  if (!in.ok() || call.tensors.size() != 1) return bad_call("Extend");
+  const int64_t first = in.number();
+  if (!in.ok() || first < 0 || call.tensors.size() != 1)
+    return bad_call("Extend");
   const auto entry = find(session);
   if (!entry) return no_session(session);
   RONDO_ASSIGN_OR_RETURN(const std::string_view bytes,
                          bytes_of(call.tensors[0]));
-  const MutexLock lock(entry->mutex);
-  try {
-    extend_graph(entry->graph, bytes);
-  } catch (const Error& e) {
-    return Status(e.code(), e.what());
-  }
-  return {};
+  const MutexLock lock(entry->growing);
+  extend_graph(entry->graph, static_cast<size_t>(first), bytes);
+  return LinkAnswer{};
 }
 
 Result<LinkAnswer> SessionService::run(const LinkCall& call) {

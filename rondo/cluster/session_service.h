@@ -13,8 +13,8 @@
 #include "rondo/cluster/control.h"
 #include "rondo/cluster/link.h"
 #include "rondo/cluster/session_options.h"
-#include "rondo/cluster/thread_cache.h"
 #include "rondo/kernels/cancellation.h"
+#include "rondo/runtime/run_threads.h"
 #include "rondo/runtime/session.h"
 
 namespace rondo {
@@ -26,7 +26,7 @@ class SessionService {
  public:
   using Open = std::function<Result<std::unique_ptr<Session>>(
       Graph& graph, const ClusterSessionOptions& options, Deadline deadline)>;
-  SessionService(Open open, ThreadCache& threads, Duration lease);
+  SessionService(Open open, RunThreads& threads, Duration lease);
   ~SessionService();
 
   Result<SessionInfo> create(const ClusterSessionOptions& options,
@@ -42,13 +42,13 @@ class SessionService {
   struct Entry;
   std::shared_ptr<Entry> find(uint64_t session) const;
   Status attach(uint64_t link, const LinkCall& call);
-  Status extend(const LinkCall& call);
+  Result<LinkAnswer> extend(const LinkCall& call);
   Result<LinkAnswer> run(const LinkCall& call);
   Status cancel(const LinkCall& call);
   void sweep();
 
   const Open open_;
-  ThreadCache& threads_;
+  RunThreads& threads_;
   const Duration lease_;
   mutable Mutex mutex_;
   CondVar changed_;

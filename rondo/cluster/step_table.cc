@@ -211,6 +211,12 @@ void StepTable::drop_strays() {
           error(Code::kTimeout, "step {} did not begin on this task", step));
 }
 
+bool StepTable::holds(int64_t step) const {
+  const MutexLock lock(mutex_);
+  const auto at = steps_.find(step);
+  return at != steps_.end() && at->second.begun;
+}
+
 size_t StepTable::size() const {
   const MutexLock lock(mutex_);
   size_t begun = 0;

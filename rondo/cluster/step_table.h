@@ -41,6 +41,9 @@ class StepTable : public std::enable_shared_from_this<StepTable> {
   void abort_all(const Status& why);
   // Steps that have begun here and are not over.
   size_t size() const;
+  // Whether the step is one of them: it runs, or not all that it sent was
+  // taken.
+  bool holds(int64_t step) const;
 
  private:
   class StepRendezvous;

@@ -15,8 +15,8 @@ class TaskWorker final : public Worker {
       : local_(local), steps_(steps) {}
 
   std::vector<std::string> devices() const override { return local_.devices(); }
-  Result<int64_t> add(std::vector<Part> parts) override {
-    return local_.add(std::move(parts));
+  Result<int64_t> add(std::vector<Part> parts, Deadline deadline) override {
+    return local_.add(std::move(parts), deadline);
   }
   void remove(int64_t graph) override { local_.remove(graph); }
   void run(StepCall call, Done done) override {
@@ -34,8 +34,10 @@ class TaskWorker final : public Worker {
     return result;
   }
   void cancel(int64_t step, const Status& why) override {
-    steps_.abort(step, why);
+    // Before what waits in the step is told: who cancelled says why better
+    // than the node that happened to wait.
     local_.cancel(step, why);
+    steps_.abort(step, why);
   }
 
  private:

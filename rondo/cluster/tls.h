@@ -14,7 +14,9 @@ struct RONDO_API TlsFiles {
   std::string authority;
   std::string certificate;
   std::string key;
-  bool wanted() const { return !authority.empty() || !certificate.empty(); }
+  bool wanted() const {
+    return !authority.empty() || !certificate.empty() || !key.empty();
+  }
 };
 
 }  // namespace rondo

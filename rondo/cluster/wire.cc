@@ -68,7 +68,9 @@ Result<TensorPlace> take_tensor(std::string_view& bytes, size_t heap_bytes) {
   if (!made.mapped) return made;
   if (!take(bytes, made.offset))
     return damaged("its head ends within a tensor");
-  if (made.offset > heap_bytes || made.bytes > heap_bytes - made.offset)
+  // Not even one of no elements, where no heap is mapped.
+  if (heap_bytes == 0 || made.offset > heap_bytes ||
+      made.bytes > heap_bytes - made.offset)
     return damaged("a tensor outside of the heap");
   return made;
 }
@@ -162,6 +164,12 @@ Writer& Writer::text(std::string_view value) {
   return *this;
 }
 
+Writer& Writer::texts(const std::vector<std::string>& values) {
+  number(static_cast<int64_t>(values.size()));
+  for (const std::string& value : values) text(value);
+  return *this;
+}
+
 int64_t Reader::number() {
   int64_t value = 0;
   if (!take(left_, value)) failed_ = true;
@@ -177,6 +185,20 @@ std::string_view Reader::text() {
   const std::string_view value = left_.substr(0, bytes);
   left_.remove_prefix(bytes);
   return value;
+}
+
+std::vector<std::string> Reader::texts() {
+  std::vector<std::string> values;
+  const int64_t count = number();
+  if (!can_hold(count, sizeof(uint32_t))) return values;
+  for (int64_t i = 0; i < count; ++i) values.emplace_back(text());
+  return values;
+}
+
+bool Reader::can_hold(int64_t count, size_t least_bytes) {
+  if (count < 0 || static_cast<uint64_t>(count) > left_.size() / least_bytes)
+    failed_ = true;
+  return !failed_;
 }
 
 }  // namespace rondo::wire

@@ -89,6 +89,8 @@ class Writer {
  public:
   Writer& number(int64_t value);
   Writer& text(std::string_view value);
+  // Their number, and each.
+  Writer& texts(const std::vector<std::string>& values);
   std::string take() { return std::move(out_); }
 
  private:
@@ -100,9 +102,12 @@ class Reader {
   explicit Reader(std::string_view bytes) : left_(bytes) {}
   int64_t number();
   std::string_view text();
+  std::vector<std::string> texts();
+  // Whether so many items can follow, each of so many bytes at least; else
+  // ok() says that they do not.
+  bool can_hold(int64_t count, size_t least_bytes);
   // Whether everything was there, and nothing is left.
   bool ok() const { return !failed_ && left_.empty(); }
-  // How many more items there can be at most: a bound for counts.
   size_t left() const { return left_.size(); }
 
  private:

@@ -94,6 +94,18 @@ TEST(Wire, RefusesTensorsLargerThanMemory) {
   EXPECT_THAT(parse(front).status().message(), HasSubstr("larger than memory"));
 }
 
+TEST(Wire, RefusesTensorsOfAHeapThatIsNotMapped) {
+  Message message{.kind = Kind::kCall, .tensors = {Tensor::zeros({0})}};
+  std::string front = encode(message, false).front;
+  const size_t extent = 8, offset = 8;
+  front[front.size() - extent - 1] = 1;  // its place: in the heap
+  front.append(offset, '\0');
+  front[20] += offset;  // of the head
+  EXPECT_TRUE(parse(front, 4096).ok());
+  EXPECT_THAT(parse(front).status().message(),
+              HasSubstr("outside of the heap"));
+}
+
 // Whatever a byte is changed to, or wherever a frame is cut: an error or a
 // frame, and nothing outside of the bytes is touched.
 TEST(Wire, StandsAnyBytes) {
@@ -119,6 +131,22 @@ TEST(Wire, ReaderSaysWhenItEnds) {
   EXPECT_FALSE(more.ok());
   Reader less(bytes);
   EXPECT_FALSE(less.ok());
+}
+
+TEST(Wire, TextsComeBackAndAreCounted) {
+  const std::vector<std::string> names = {"a", "", "b:1"};
+  const std::string bytes = Writer().texts(names).number(5).take();
+  Reader in(bytes);
+  EXPECT_EQ(in.texts(), names);
+  EXPECT_EQ(in.number(), 5);
+  EXPECT_TRUE(in.ok());
+  for (const int64_t wrong : {int64_t{-1}, int64_t{3}, INT64_MAX}) {
+    const std::string none = Writer().number(wrong).number(0).take();
+    Reader less(none);
+    EXPECT_TRUE(less.texts().empty());
+    less.number();
+    EXPECT_FALSE(less.ok()) << wrong;
+  }
 }
 
 }  // namespace

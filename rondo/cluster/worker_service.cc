@@ -1,14 +1,14 @@
 #include "rondo/cluster/worker_service.h"
 
+#include "rondo/cluster/answer_on_thread.h"
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
 
 namespace rondo {
 namespace {
 
-Status bad_call(std::string_view method) {
-  return error(Code::kInvalidArgument,
-               "a call of {} that makes no sense came to this task", method);
+Status master_gone() {
+  return error(Code::kCancelled, "the master of this step is gone");
 }
 
 Deadline deadline_in(int64_t time_allowed) {
@@ -19,7 +19,7 @@ Deadline deadline_in(int64_t time_allowed) {
 }  // namespace
 
 WorkerService::WorkerService(Worker& worker, StepTable& steps,
-                             ThreadCache& threads, Prepare prepare)
+                             RunThreads& threads, Prepare prepare)
     : worker_(worker),
       steps_(steps),
       threads_(threads),
@@ -29,12 +29,14 @@ bool WorkerService::serve(uint64_t link, LinkCall& call,
                           LinkServer::Answer& answer) {
   switch (static_cast<Method>(call.method)) {
     case Method::kGet: get(call, std::move(answer)); return true;
-    case Method::kAdd:
+    case Method::kAdd: {
+      const MutexLock lock(mutex_);
+      owned_.try_emplace(link);
+    }
       // Compiling takes a while, and so may reaching the other tasks.
-      threads_.run([this, link, call = std::move(call),
-                    answer = std::move(answer)]() mutable {
-        add(link, std::move(call), answer);
-      });
+      answer_on_thread(
+          threads_, std::move(answer),
+          [this, link, call = std::move(call)] { return add(link, call); });
       return true;
     case Method::kRemove: remove(link, call, answer); return true;
     case Method::kRun:
@@ -61,24 +63,26 @@ void WorkerService::get(const LinkCall& call, LinkServer::Answer answer) {
              });
 }
 
-void WorkerService::add(uint64_t link, LinkCall call,
-                        const LinkServer::Answer& answer) {
+Result<LinkAnswer> WorkerService::add(uint64_t link, const LinkCall& call) {
   wire::Reader in(call.body);
   const Deadline deadline = deadline_in(in.number());
-  if (!in.ok() || call.tensors.size() != 1) return answer(bad_call("Add"));
-  auto parts = parts_from_tensor(call.tensors[0]);
-  if (!parts.ok()) return answer(parts.status());
-  if (Status s = prepare_(*parts, deadline); !s.ok()) return answer(s);
-  auto graph = worker_.add(std::move(*parts));
-  if (!graph.ok()) return answer(graph.status());
+  if (!in.ok() || call.tensors.size() != 1) return bad_call("Add");
+  RONDO_ASSIGN_OR_RETURN(auto parts, parts_from_tensor(call.tensors[0]));
+  RONDO_RETURN_IF_ERROR(prepare_(parts, deadline));
+  RONDO_ASSIGN_OR_RETURN(const int64_t graph,
+                         worker_.add(std::move(parts), deadline));
   bool late = false;
   {
     const MutexLock lock(mutex_);
-    late = gone_.contains(link);
-    if (!late) owned_[link].graphs.insert(*graph);
+    const auto at = owned_.find(link);
+    late = at == owned_.end();
+    if (!late) at->second.graphs.insert(graph);
   }
-  if (late) return worker_.remove(*graph);
-  answer(LinkAnswer{wire::Writer().number(*graph).take(), {}});
+  if (late) {
+    worker_.remove(graph);
+    return master_gone();
+  }
+  return LinkAnswer{wire::Writer().number(graph).take(), {}};
 }
 
 void WorkerService::remove(uint64_t link, const LinkCall& call,
@@ -89,7 +93,8 @@ void WorkerService::remove(uint64_t link, const LinkCall& call,
   bool there = false;
   {
     const MutexLock lock(mutex_);
-    there = owned_[link].graphs.erase(graph) > 0;
+    const auto at = owned_.find(link);
+    there = at != owned_.end() && at->second.graphs.erase(graph) > 0;
   }
   if (there) worker_.remove(graph);
   answer(LinkAnswer{});
@@ -107,21 +112,24 @@ void WorkerService::run(uint64_t link, LinkCall call,
   Status refused;
   {
     const MutexLock lock(mutex_);
-    Owned& mine = owned_[link];
-    if (!mine.graphs.contains(step.graph))
+    const auto at = owned_.find(link);
+    if (at == owned_.end() || !at->second.graphs.contains(step.graph))
       refused = error(Code::kInvalidArgument,
                       "this task has no graph {} of this session: it was "
                       "started anew, or the session was closed",
                       step.graph);
-    else if (!mine.steps.insert(step.step).second)
+    else if (!at->second.steps.insert(step.step).second)
       refused =
           error(Code::kInvalidArgument, "step {} runs already", step.step);
+    else
+      std::erase_if(at->second.sent,
+                    [&](int64_t over) { return !steps_.holds(over); });
   }
   if (!refused.ok()) return answer(refused);
   const int64_t id = step.step;
   worker_.run(std::move(step), [this, link, id, answer = std::move(answer)](
                                    Result<std::vector<Tensor>> result) {
-    end_step(link, id, result.status());
+    end_step(link, id);
     if (result.ok())
       answer(LinkAnswer{{}, std::move(*result)});
     else
@@ -129,11 +137,16 @@ void WorkerService::run(uint64_t link, LinkCall call,
   });
 }
 
-void WorkerService::end_step(uint64_t link, int64_t step, const Status& how) {
-  if (!how.ok()) steps_.abort(step, how);
-  const MutexLock lock(mutex_);
-  if (const auto at = owned_.find(link); at != owned_.end())
-    at->second.steps.erase(step);
+void WorkerService::end_step(uint64_t link, int64_t step) {
+  {
+    const MutexLock lock(mutex_);
+    if (const auto at = owned_.find(link); at != owned_.end()) {
+      at->second.steps.erase(step);
+      if (steps_.holds(step)) at->second.sent.insert(step);
+      return;
+    }
+  }
+  steps_.abort(step, master_gone());
 }
 
 void WorkerService::cancel(const LinkCall& call, LinkServer::Answer& answer) {
@@ -143,9 +156,7 @@ void WorkerService::cancel(const LinkCall& call, LinkServer::Answer& answer) {
   const std::string message(in.text());
   if (!in.ok() || code <= 0 || code > static_cast<int>(Code::kOutOfRange))
     return answer(bad_call("Cancel"));
-  const Status why(static_cast<Code>(code), message);
-  steps_.abort(step, why);
-  worker_.cancel(step, why);
+  worker_.cancel(step, Status(static_cast<Code>(code), message));
   answer(LinkAnswer{});
 }
 
@@ -153,17 +164,13 @@ void WorkerService::gone(uint64_t link) {
   Owned left;
   {
     const MutexLock lock(mutex_);
-    gone_.insert(link);
     const auto at = owned_.find(link);
     if (at == owned_.end()) return;
     left = std::move(at->second);
     owned_.erase(at);
   }
-  const Status why = error(Code::kCancelled, "the master of this step is gone");
-  for (const int64_t step : left.steps) {
-    steps_.abort(step, why);
-    worker_.cancel(step, why);
-  }
+  for (const int64_t step : left.steps) worker_.cancel(step, master_gone());
+  for (const int64_t step : left.sent) steps_.abort(step, master_gone());
   for (const int64_t graph : left.graphs) worker_.remove(graph);
 }
 

@@ -10,7 +10,7 @@
 #include "rondo/base/mutex.h"
 #include "rondo/cluster/link.h"
 #include "rondo/cluster/step_table.h"
-#include "rondo/cluster/thread_cache.h"
+#include "rondo/runtime/run_threads.h"
 #include "rondo/runtime/worker.h"
 
 namespace rondo {
@@ -23,7 +23,7 @@ class WorkerService {
   // from.
   using Prepare = std::function<Status(const std::vector<Worker::Part>& parts,
                                        Deadline deadline)>;
-  WorkerService(Worker& worker, StepTable& steps, ThreadCache& threads,
+  WorkerService(Worker& worker, StepTable& steps, RunThreads& threads,
                 Prepare prepare);
 
   // False: the method is not of a worker, and nothing was done.
@@ -34,22 +34,24 @@ class WorkerService {
  private:
   struct Owned {
     std::set<int64_t> graphs;
-    std::set<int64_t> steps;
+    std::set<int64_t> steps;  // that run
+    // That are over, and have sent what nobody had taken by then.
+    std::set<int64_t> sent;
   };
   void get(const LinkCall& call, LinkServer::Answer answer);
-  void add(uint64_t link, LinkCall call, const LinkServer::Answer& answer);
+  Result<LinkAnswer> add(uint64_t link, const LinkCall& call);
   void remove(uint64_t link, const LinkCall& call, LinkServer::Answer& answer);
   void run(uint64_t link, LinkCall call, LinkServer::Answer answer);
   void cancel(const LinkCall& call, LinkServer::Answer& answer);
-  void end_step(uint64_t link, int64_t step, const Status& how);
+  void end_step(uint64_t link, int64_t step);
 
   Worker& worker_;
   StepTable& steps_;
-  ThreadCache& threads_;
+  RunThreads& threads_;
   const Prepare prepare_;
   mutable Mutex mutex_;
-  std::map<uint64_t, Owned> owned_ RONDO_GUARDED_BY(mutex_);  // by link
-  std::set<uint64_t> gone_ RONDO_GUARDED_BY(mutex_);
+  // By link, from its first call until it is gone.
+  std::map<uint64_t, Owned> owned_ RONDO_GUARDED_BY(mutex_);
 };
 
 }  // namespace rondo

@@ -42,11 +42,19 @@ std::string to_graph_def_from(const Graph& graph, size_t first) {
   return serialize(message);
 }
 
-void extend_graph(Graph& graph, std::string_view bytes) {
+void extend_graph(Graph& graph, size_t first, std::string_view bytes) {
   proto::GraphDef message;
   if (bytes.size() > INT_MAX ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     throw Error(Code::kInvalidArgument, "these bytes are no graph");
+  const size_t has = graph.nodes().size();
+  const auto come = static_cast<size_t>(message.node_size());
+  if (first > has || has - first > come)
+    throw Error(Code::kInvalidArgument,
+                fmt::format("{} nodes from number {} on do not continue a "
+                            "graph of {}",
+                            come, first, has));
+  message.mutable_node()->DeleteSubrange(0, static_cast<int>(has - first));
   add_message(message, {}, graph);
 }
 

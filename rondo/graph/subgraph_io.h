@@ -17,7 +17,8 @@ RONDO_API std::string to_graph_def(const Subgraph& subgraph);
 // extend_graph.
 RONDO_API std::string to_graph_def_from(const Graph& graph, size_t first);
 // Adds such nodes to a graph that has those before. Throws when they make no
-// sense, and may then have added some.
-RONDO_API void extend_graph(Graph& graph, std::string_view bytes);
+// sense, and may then have added some; those that are there are not added again
+// when the same ones come once more.
+RONDO_API void extend_graph(Graph& graph, size_t first, std::string_view bytes);
 
 }  // namespace rondo

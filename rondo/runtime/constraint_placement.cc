@@ -12,6 +12,10 @@
 namespace rondo {
 namespace {
 
+std::string variable_key(const std::string& name) {
+  return fmt::format("variable {}", name);
+}
+
 // Names of what a node shares with others, in this run or between runs.
 std::vector<std::string> shared_by(const Node& node) {
   std::vector<std::string> names;
@@ -21,10 +25,10 @@ std::vector<std::string> shared_by(const Node& node) {
   const Attrs& attrs = node.attrs();
   if (attrs.has("variable")) {
     const auto& name = attrs.get<std::string>("variable");
-    add("variable", name.empty() ? node.name() : name);
+    names.push_back(variable_key(name.empty() ? node.name() : name));
     if (attrs.has("slots"))
       for (const auto& slot : attrs.get<std::vector<std::string>>("slots"))
-        add("variable", slot);
+        names.push_back(variable_key(slot));
   }
   for (const std::string_view kind :
        {"queue", "accumulator", "mutex", "iterator"})
@@ -51,7 +55,14 @@ class Groups {
     std::iota(parent_.begin(), parent_.end(), 0);
     Frames frames(*step.graph);
     std::map<std::string, const Node*> first;
+    std::map<std::string, const Node*> beside;  // by colocated_with()
     for (const Node* node : order_) {
+      for (const std::string& name : node->colocated_with()) {
+        // Those that name a node which the step lacks are together all the
+        // same.
+        const Node* named = step.graph->find(name);
+        join(*beside.emplace(name, named ? named : node).first->second, *node);
+      }
       for (const std::string& name : shared_by(*node)) {
         const auto [at, is_new] = first.emplace(name, node);
         if (!is_new) join(*at->second, *node);
@@ -123,7 +134,10 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
     return {};
   };
   for (const Node* node : groups.order()) {
-    for (const std::string& name : shared_by(*node))
+    std::vector<std::string> kept = shared_by(*node);
+    for (const std::string& name : node->colocated_with())
+      kept.push_back(variable_key(name));
+    for (const std::string& name : kept)
       if (const auto at = home_.find(name); at != home_.end())
         chosen[groups.of(*node)] = at->second;
     if (node->op().name == "Variable") RONDO_RETURN_IF_ERROR(ask(*node));

@@ -20,9 +20,10 @@ struct PlacementOptions {
 // A node goes to a device that it asks for. One that leaves a choice goes where
 // what it shares with others is (a variable, a queue), or else to where the
 // first of its inputs is that has a place, or else to the first device; what
-// has no inputs goes to whoever takes it. All nodes of a loop, and all that use
-// the same variable or queue, go to one device, which the variable, or the
-// first of them, asks for; in later steps too. One thread at a time.
+// has no inputs goes to whoever takes it. All nodes of a loop, all that use the
+// same variable or queue, and those that are to be beside a node with that one
+// (ColocateScope), go to one device, which the variable, or the first of them,
+// asks for; what is kept stays there in later steps too. One thread at a time.
 class RONDO_API ConstraintPlacement {
  public:
   explicit ConstraintPlacement(PlacementOptions options);

@@ -48,6 +48,30 @@ TEST_F(ConstraintPlacementTest, WhatAsksForNothing) {
   EXPECT_EQ(place({b, number("alone")}, "alone"), "cpu:0");
 }
 
+TEST_F(ConstraintPlacementTest, WhatIsToBeBesideANode) {
+  Value a;
+  {
+    const DeviceScope device(g_, "/cpu:1");
+    a = identity(number("source"), "a");
+  }
+  // Asks for nothing itself.
+  const Value b = identity(a, "b");
+  const Value v = variable(g_, b, {.name = "v"});
+  const auto beside = [&](Value with, std::string_view name) {
+    const ColocateScope scope(g_, *with.node);
+    return make("Neg", {number(fmt::format("{}/x", name))}, {},
+                std::string(name));
+  };
+  EXPECT_EQ(place({b, beside(b, "c")}, "c"), "cpu:1");
+  const Value d = beside(b, "d"), e = beside(b, "e");
+  EXPECT_EQ(place({d, e}, "d"), place({d, e}, "e")) << "without b too";
+  // Where an earlier step has put the variable, which this one does not have.
+  Subgraph set = extract(g_, {}, {}, std::vector<Node*>{&initializer(g_)});
+  placement_.place(g_, set).value();
+  EXPECT_EQ(place({beside(v, "f")}, "f"), place({v}, "v"));
+  EXPECT_EQ(place({v}, "v"), "cpu:1");
+}
+
 TEST_F(ConstraintPlacementTest, VariablesStayWhereTheyAre) {
   Value v;
   {

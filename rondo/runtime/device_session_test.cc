@@ -79,6 +79,33 @@ TEST_F(DeviceSessionTest, FetchesAreInTheCallersOrder) {
   EXPECT_TRUE(session.run(std::vector<Value>(), {}).value().empty());
 }
 
+// The branch is chosen on one device, and what it reads is on the other.
+TEST_F(DeviceSessionTest, AChangeDoesNotGoWithABranchThatReads) {
+  Value taken = placeholder(g_, {.dtype = DType::kBool, .shape = Shape{}});
+  Value n;
+  {
+    const DeviceScope device(g_, "/cpu:1");
+    n = variable(g_, constant(g_, 1, DType::kF32), {.name = "n"});
+  }
+  const auto reads = [&] {
+    const DeviceScope here(g_, "/cpu:0");
+    const Value more = constant(g_, 10, DType::kF32);
+    const DeviceScope there(g_, "/cpu:1");
+    return Values{read_variable(n) + more};
+  };
+  const Values y =
+      cond(taken, reads, [&] { return Values{constant(g_, 7, DType::kF32)}; });
+  const Value changed = assign_add(n, constant(g_, 1, DType::kF32));
+  Session session(g_, kTwo);
+  session.run(initializer(g_)).value();
+  for (const bool take : {true, false, true}) {
+    const auto got =
+        session.run({y[0], changed}, {{taken, Tensor::full<bool>({}, take)}});
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    EXPECT_EQ(number((*got)[0]), take ? number((*got)[1]) + 9 : 7);
+  }
+}
+
 TEST_F(DeviceSessionTest, ADeviceThatIsNotThere) {
   Value y;
   {

@@ -189,7 +189,7 @@ class OneWorkerTest : public testing::Test {
     for (const auto& node : step.graph->nodes()) node->set_device(kName);
     std::vector<Worker::Part> parts;
     parts.push_back({kName, std::move(step)});
-    return worker_.add(std::move(parts)).value();
+    return worker_.add(std::move(parts), Deadline::never()).value();
   }
 
   static constexpr const char* kName = "/job:worker/task:0/cpu:0";
@@ -239,8 +239,9 @@ TEST_F(OneWorkerTest, SaysWhatItDoesNotHave) {
               HasSubstr("there is no graph"));
   std::vector<Worker::Part> parts(1);
   parts[0].device = "/job:worker/task:5/cpu:0";
-  EXPECT_THAT(worker_.add(std::move(parts)).status().message(),
-              HasSubstr(kName));
+  EXPECT_THAT(
+      worker_.add(std::move(parts), Deadline::never()).status().message(),
+      HasSubstr(kName));
 }
 
 }  // namespace

@@ -53,18 +53,19 @@ std::vector<std::string> Master::devices() const {
 
 Result<std::shared_ptr<Master::Plan>> Master::plan_for(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
-    const std::vector<Node*>& targets) {
+    const std::vector<Node*>& targets, Deadline deadline) {
   const std::lock_guard lock(mutex_);
   set_key(key_, fetches, feeds, targets);
   if (const auto at = plans_.find(key_); at != plans_.end()) return at->second;
-  RONDO_ASSIGN_OR_RETURN(auto plan, make_plan(fetches, feeds, targets));
+  RONDO_ASSIGN_OR_RETURN(auto plan,
+                         make_plan(fetches, feeds, targets, deadline));
   plans_[key_] = plan;
   return plan;
 }
 
 Result<std::shared_ptr<Master::Plan>> Master::make_plan(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
-    const std::vector<Node*>& targets) {
+    const std::vector<Node*>& targets, Deadline deadline) {
   try {
     Subgraph step;
     {
@@ -72,19 +73,20 @@ Result<std::shared_ptr<Master::Plan>> Master::make_plan(
       step = extract(graph_, values_of(feeds), fetches, targets);
       RONDO_RETURN_IF_ERROR(options_.place(graph_, step));
     }
-    return compile(std::move(step));
+    return compile(std::move(step), deadline);
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
 }
 
-Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step) {
+Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step,
+                                                      Deadline deadline) {
   if (options_.log_placement) print_placement(step);
   // Across devices; what is within one is ordered when it is compiled.
   order_changes(step, {.users = false});
   std::vector<GraphPart> parts = partition(step, options_.partition);
   if (options_.delay.transfer_time) delay_recvs(parts, options_.delay);
-  RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts)));
+  RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts), deadline));
   plan->fetches = step.fetches.size();
   return plan;
 }
@@ -107,7 +109,7 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
       const auto again = options_.place_again(graph_, times, step);
       if (!again.ok() || !*again) return;
     }
-    auto better = compile(std::move(step));
+    auto better = compile(std::move(step), Deadline::never());
     if (!better.ok()) return;
     (*better)->runs = plan->runs.load();
     current = std::move(*better);
@@ -129,7 +131,7 @@ Result<std::string> Master::explain(const std::vector<Value>& fetches,
 }
 
 Result<std::shared_ptr<Master::Plan>> Master::hand_out(
-    std::vector<GraphPart> parts) {
+    std::vector<GraphPart> parts, Deadline deadline) {
   auto plan = std::make_shared<Plan>();
   for (const auto& worker : options_.workers) {
     const std::vector<std::string> devices = worker->devices();
@@ -144,7 +146,7 @@ Result<std::shared_ptr<Master::Plan>> Master::hand_out(
       its.push_back({part.device, std::move(part.subgraph)});
     }
     if (its.empty()) continue;
-    RONDO_ASSIGN_OR_RETURN(share.graph, worker->add(std::move(its)));
+    RONDO_ASSIGN_OR_RETURN(share.graph, worker->add(std::move(its), deadline));
     plan->shares.push_back(std::move(share));
   }
   for (const GraphPart& part : parts)
@@ -199,6 +201,17 @@ class Master::StepRun {
   std::vector<std::vector<Tensor>> results_;
 };
 
+Status Master::put(const Share& share, std::vector<Tensor>& fetched,
+                   std::vector<Tensor>& all) {
+  if (fetched.size() != share.fetches.size())
+    return error(Code::kInternal, "{} gave {} tensors for {} fetches",
+                 share.worker->devices()[0], fetched.size(),
+                 share.fetches.size());
+  for (size_t i = 0; i < fetched.size(); ++i)
+    all[static_cast<size_t>(share.fetches[i])] = std::move(fetched[i]);
+  return {};
+}
+
 Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
                                              const std::vector<Feed>& feeds,
                                              Deadline deadline,
@@ -219,16 +232,11 @@ Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
     return call;
   };
   std::vector<Tensor> all(plan.fetches);
-  auto put = [&](const Share& share, std::vector<Tensor>& fetched) {
-    for (size_t i = 0; i < share.fetches.size(); ++i)
-      all[static_cast<size_t>(share.fetches[i])] = std::move(fetched[i]);
-  };
   Status failure;
   if (plan.shares.size() == 1) {
     const Share& share = plan.shares[0];
     auto fetched = share.worker->run_here(call_for(share));
-    failure = fetched.status();
-    if (fetched.ok()) put(share, *fetched);
+    failure = fetched.ok() ? put(share, *fetched, all) : fetched.status();
   } else if (!plan.shares.empty()) {
     const auto run = std::make_shared<StepRun>(plan, step);
     const size_t last = plan.shares.size() - 1;
@@ -240,8 +248,8 @@ Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
     run->answer(last, here.worker->run_here(call_for(here)));
     auto results = run->wait();
     failure = results.status();
-    for (size_t i = 0; results.ok() && i <= last; ++i)
-      put(plan.shares[i], (*results)[i]);
+    for (size_t i = 0; failure.ok() && i <= last; ++i)
+      failure = put(plan.shares[i], (*results)[i], all);
   }
   cancellation.forget(link);
   if (!failure.ok()) return failure;
@@ -252,7 +260,9 @@ Result<std::vector<Tensor>> Master::run(const std::vector<Value>& fetches,
                                         const std::vector<Feed>& feeds,
                                         const std::vector<Node*>& targets,
                                         const RunOptions& options) {
-  RONDO_ASSIGN_OR_RETURN(const auto plan, plan_for(fetches, feeds, targets));
+  const Deadline deadline = options.deadline();
+  RONDO_ASSIGN_OR_RETURN(const auto plan,
+                         plan_for(fetches, feeds, targets, deadline));
   Cancellation cancellation;
   const ActiveRuns::Entry entry(runs_, cancellation);
   int link = 0;
@@ -262,7 +272,7 @@ Result<std::vector<Tensor>> Master::run(const std::vector<Value>& fetches,
   Timeline times;
   const bool timed = options_.wants_times && !options.timeline &&
                      options_.wants_times(++plan->runs);
-  auto result = run_step(*plan, feeds, options.deadline(),
+  auto result = run_step(*plan, feeds, deadline,
                          timed ? &times : options.timeline, cancellation);
   if (timed && result.ok()) learn(plan, times, fetches, feeds, targets);
   if (options.cancellation) options.cancellation->forget(link);

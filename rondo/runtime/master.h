@@ -87,17 +87,24 @@ class RONDO_API Master {
 
   Result<std::shared_ptr<Plan>> plan_for(const std::vector<Value>& fetches,
                                          const std::vector<Feed>& feeds,
-                                         const std::vector<Node*>& targets);
+                                         const std::vector<Node*>& targets,
+                                         Deadline deadline);
   Result<std::shared_ptr<Plan>> make_plan(const std::vector<Value>& fetches,
                                           const std::vector<Feed>& feeds,
-                                          const std::vector<Node*>& targets);
+                                          const std::vector<Node*>& targets,
+                                          Deadline deadline);
   // Of a step that has been placed.
-  Result<std::shared_ptr<Plan>> compile(Subgraph step);
+  Result<std::shared_ptr<Plan>> compile(Subgraph step, Deadline deadline);
   // After a run of `plan` that was timed.
   void learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
              const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
              const std::vector<Node*>& targets);
-  Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts);
+  Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts,
+                                         Deadline deadline);
+  // Among the fetches of all; workers may be other processes, so what they give
+  // is counted.
+  static Status put(const Share& share, std::vector<Tensor>& fetched,
+                    std::vector<Tensor>& all);
   Result<std::vector<Tensor>> run_step(const Plan& plan,
                                        const std::vector<Feed>& feeds,
                                        Deadline deadline, Timeline* timeline,

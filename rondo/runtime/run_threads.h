@@ -1,4 +1,5 @@
-// RunThreads: threads for steps that somebody started and does not wait for.
+// RunThreads: threads for steps, and other things that may wait, which somebody
+// started and does not wait for.
 #pragma once
 
 #include <condition_variable>
@@ -10,15 +11,16 @@
 
 namespace rondo {
 
-// As many threads as there have been jobs at a time: a step may wait for
-// another step, so none may wait for a thread. Any thread.
+// As many threads as there have been jobs at a time: one may wait for another,
+// so none may wait for a thread. Any thread.
 class RunThreads {
  public:
   RunThreads() = default;
-  ~RunThreads();  // after all jobs have ended
+  ~RunThreads();  // waits for all jobs, which start no others then
   RunThreads(const RunThreads&) = delete;
   RunThreads& operator=(const RunThreads&) = delete;
 
+  // `job` throws nothing.
   void start(std::function<void()> job);
 
  private:

@@ -38,8 +38,9 @@ class RONDO_API Worker {
   virtual ~Worker() = default;
   // Full names, "/job:worker/task:1/cpu:0".
   virtual std::vector<std::string> devices() const = 0;
-  // Compiles the parts; the number stands for them from then on.
-  virtual Result<int64_t> add(std::vector<Part> parts) = 0;
+  // Compiles the parts; the number stands for them from then on. Other tasks
+  // are waited for until the deadline.
+  virtual Result<int64_t> add(std::vector<Part> parts, Deadline deadline) = 0;
   // Steps of it that run go on; none may begin any more.
   virtual void remove(int64_t graph) = 0;
   // Starts a step and returns; `done` gets what the parts fetch, in order, once

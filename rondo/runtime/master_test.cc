@@ -1,0 +1,69 @@
+#include "rondo/runtime/master.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rondo/graph/ops/basic.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kDevice = "/job:worker/task:3/cpu:0";
+
+// Keeps no graph, and gives what it was told to.
+class ScriptedWorker final : public Worker {
+ public:
+  std::vector<std::string> devices() const override { return {kDevice}; }
+  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline deadline) override {
+    left = deadline.left();
+    return 1;
+  }
+  void remove(int64_t /*graph*/) override {}
+  void run(StepCall /*call*/, Done done) override { done(gives); }
+  void cancel(int64_t /*step*/, const Status& /*why*/) override {}
+
+  std::vector<Tensor> gives;
+  Duration left = Duration::zero();  // of the time to add a graph
+};
+
+class MasterTest : public testing::Test {
+ protected:
+  Result<std::vector<Tensor>> run(const RunOptions& options = {}) {
+    return master_.run({one_}, {}, {}, options);
+  }
+
+  Graph g_;
+  const Value one_ = constant(g_, 1, DType::kF32);
+  const std::shared_ptr<ScriptedWorker> worker_ =
+      std::make_shared<ScriptedWorker>();
+  Master master_{g_,
+                 {.workers = {worker_},
+                  .place = [](const Graph&, Subgraph& step) -> Status {
+                    for (const auto& node : step.graph->nodes())
+                      node->set_device(kDevice);
+                    return {};
+                  }}};
+};
+
+TEST_F(MasterTest, CountsWhatWorkersGive) {
+  for (const size_t wrong : {0, 2}) {
+    worker_->gives.assign(wrong, Tensor::zeros({}));
+    const Status status = run().status();
+    EXPECT_EQ(status.code(), Code::kInternal);
+    EXPECT_THAT(status.message(), HasSubstr(kDevice));
+  }
+  worker_->gives.assign(1, Tensor::zeros({}));
+  EXPECT_EQ(run().value().size(), 1u);
+}
+
+TEST_F(MasterTest, ARunsTimeIsThatOfHandingOutItsGraphToo) {
+  worker_->gives.assign(1, Tensor::zeros({}));
+  ASSERT_TRUE(run({.timeout = std::chrono::hours(1)}).ok());
+  EXPECT_GT(worker_->left, Duration::zero());
+  EXPECT_LE(worker_->left, std::chrono::hours(1));
+}
+
+}  // namespace
+}  // namespace rondo
