@@ -116,7 +116,8 @@ class MonitoredSession:
         self._recovering = False  # no run has succeeded since the last failure
         for hook in self._hooks:
             hook.begin()
-        self._open()
+        # Servers may come and go while the variables get their values, too.
+        self._until_it_works(self._want_session)
 
     @property
     def graph(self):
@@ -127,29 +128,14 @@ class MonitoredSession:
 
         A session that is lost is made anew for as long as ten minutes.
         """
-        until, pause = None, 0.1
-        while True:
+
+        def once():
             if self._closed:
                 raise RuntimeError("run: this session is closed")
-            try:
-                if self._session is None:
-                    self._open()
-                result = self._run(fetches, feed_dict, options, run_metadata)
-                self._recovering = False
-                return result
-            except _RECOVERABLE as e:
-                if not self._recovers:
-                    raise
-                _log.warning("A new session is made, as the last one failed: %s", e)
-                self._drop()
-                now = time.monotonic()
-                until = until or now + _RECOVERY_SECS
-                if now + pause > until:
-                    raise
-                if self._recovering:
-                    time.sleep(pause)
-                    pause = min(2 * pause, 5.0)
-                self._recovering = True
+            self._want_session()
+            return self._run(fetches, feed_dict, options, run_metadata)
+
+        return self._until_it_works(once)
 
     def run_step_fn(self, step_fn):
         """step_fn(step_context): its session runs without hooks, run_with_hooks
@@ -157,10 +143,22 @@ class MonitoredSession:
         return step_fn(StepContext(self))
 
     def should_stop(self):
-        """Whether a hook, a thread or close() asked for the end."""
+        """Whether a hook, a thread or close() asked for the end.
+
+        Raises what a thread failed with, unless a new session may do better.
+        """
         if self._closed or self._stopping:
             return True
-        return self._coord is not None and self._coord.should_stop()
+        if self._coord is None or not self._coord.should_stop():
+            return False
+        try:
+            self._coord.raise_requested_exception()
+        except _RECOVERABLE as e:
+            if not self._recovers:
+                raise
+            self._lose(e)
+            return False
+        return True
 
     def close(self):
         """The end: hooks are told, threads stopped, the session closed."""
@@ -175,6 +173,31 @@ class MonitoredSession:
             return True
         self._close(value)
         return False
+
+    def _until_it_works(self, call):
+        """What call() gives, with a new session each time one is lost."""
+        until, pause = None, 0.1
+        while True:
+            try:
+                result = call()
+                self._recovering = False
+                return result
+            except _RECOVERABLE as e:
+                if not self._recovers:
+                    raise
+                self._lose(e)
+                now = time.monotonic()
+                until = until or now + _RECOVERY_SECS
+                if now + pause > until:
+                    raise
+                if self._recovering:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 5.0)
+                self._recovering = True
+
+    def _want_session(self):
+        if self._session is None:
+            self._open()
 
     def _open(self):
         with self._graph.as_default():
@@ -218,7 +241,9 @@ class MonitoredSession:
         self._stopping = self._stopping or context.stop_requested
         return results["caller"]
 
-    def _drop(self):
+    def _lose(self, error):
+        """Gives up a session that failed."""
+        _log.warning("A new session is made, as the last one failed: %s", error)
         session, coord = self._session, self._coord
         self._session = self._coord = None
         if coord is not None:

@@ -92,7 +92,11 @@ class SessionManager:
         if path is None or saver is None:
             return session, False
         _log.info("Restoring parameters from %s", path)
-        saver.restore(session, path)
+        try:
+            saver.restore(session, path)
+        except BaseException:
+            session.close()
+            raise
         state = checkpoint_dir and get_checkpoint_state(checkpoint_dir)
         if state:
             saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
@@ -108,10 +112,14 @@ class SessionManager:
         until = time.monotonic() + max_wait_secs
         while True:
             session = Session(master, graph=self._graph, config=config)
-            missing = self._try_local_init(session)
+            missing = "anything"
+            try:
+                missing = self._try_local_init(session)
+            finally:
+                if missing:
+                    session.close()
             if not missing:
                 return session
-            session.close()
             if time.monotonic() + wait > until:
                 raise TimeoutError(
                     f"wait_for_session: after {max_wait_secs} s the chief has not "
