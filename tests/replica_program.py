@@ -7,7 +7,7 @@ It says "at PLACE STEP" and waits for a line of its input:
     between  after a step
     save     before a checkpoint is written
 
-and besides "begins at STEP" for every session, and "done at STEP".
+and "done at STEP with loss LOSS" at the end.
 """
 
 import argparse
@@ -22,10 +22,6 @@ import rondo as rd
 TRUTH = np.float32([[1], [-2], [3]])
 
 
-def say(what, step):
-    print(f"{what} {step}", flush=True)
-
-
 class Stops:
     """Each place once, at its step or after it."""
 
@@ -35,7 +31,7 @@ class Stops:
     def at(self, place, step):
         if place in self._left and step >= self._left[place]:
             del self._left[place]
-            say(f"at {place}", step)
+            print(f"at {place} {step}", flush=True)
             sys.stdin.readline()
 
 
@@ -69,14 +65,6 @@ class Model:
         self.sync = optimizer if args.aggregate else None
 
 
-class Teller(rd.train.SessionRunHook):
-    def __init__(self, step):
-        self._step = step
-
-    def after_create_session(self, session, coord):
-        say("begins at", session.run(self._step))
-
-
 class SaveListener(rd.train.CheckpointSaverListener):
     def __init__(self, stops):
         self._stops = stops
@@ -94,13 +82,16 @@ def batches():
 
 def monitored(args, model, target, config, stops):
     chief = args.task == 0
-    hooks = [Teller(model.step), rd.train.StopAtStepHook(last_step=args.last)]
+    hooks = [rd.train.StopAtStepHook(last_step=args.last)]
     if model.sync:
-        hooks.append(model.sync.make_session_run_hook(chief))
+        hooks.append(model.sync.make_session_run_hook(chief, num_tokens=0))
     scaffold = rd.train.Scaffold()
     saves = [
         rd.train.CheckpointSaverHook(
-            args.folder, save_steps=5, scaffold=scaffold, listeners=[SaveListener(stops)]
+            args.folder,
+            save_steps=5,
+            scaffold=scaffold,
+            listeners=[SaveListener(stops)],
         )
     ]
     with rd.train.MonitoredTrainingSession(
@@ -133,7 +124,6 @@ def supervised(args, model, target, config, stops):
     )
     data, now = batches(), 0
     with supervisor.managed_session(target, config=config) as session:
-        say("begins at", session.run(model.step))
         while not supervisor.should_stop() and now < args.last:
             x, y = next(data)
             fetches = [model.step, model.loss, model.train]

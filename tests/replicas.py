@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from cluster_tasks import PATIENCE, Cluster
 from ranks import clean_env, wait_until
 
@@ -56,9 +57,10 @@ class Replica:
         """The step at which it is there."""
         return int(self.said(rf"at {place} (\d+)")[0])
 
-    def began(self):
-        """The steps at which its sessions began."""
-        return [int(step) for step in re.findall(r"begins at (\d+)", self.text)]
+    def restored(self):
+        """The steps of the checkpoints that it restored."""
+        found = re.findall(r"Restoring parameters from \S+-(\d+)", self.text)
+        return [int(step) for step in found]
 
     def go(self):
         self.process.stdin.write(b"\n")
@@ -73,12 +75,16 @@ class Replica:
         self.process.stdin.close()
 
     def ends(self):
-        """It trains to the end, and learns."""
+        """It trains to the end."""
         try:
             self.process.wait(SECONDS)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"replica {self.task} goes on:\n{self.training}")
+            pytest.fail(f"replica {self.task} goes on:\n{self.training}")
         assert self.process.returncode == 0, self.training
+
+    def learns(self):
+        """It trains to the end, and its loss is small."""
+        self.ends()
         loss = re.search(r"done at \d+ with loss (\S+)", self.text)[1]
         assert float(loss) < 0.01, self.training
 
@@ -107,9 +113,9 @@ class Training:
         self.cluster.start("ps", 0)
 
     def saved(self):
-        """The step of the latest checkpoint."""
+        """The step of the latest checkpoint; 0 without one."""
         path = rd.train.latest_checkpoint(self.checkpoints)
-        return int(path.rsplit("-", 1)[1])
+        return int(path.rsplit("-", 1)[1]) if path else 0
 
     def end(self):
         for replica in self.replicas:

@@ -8,7 +8,7 @@ from .. import _core
 from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor, graph_of, origin
 from ..framework.dtypes import as_dtype
-from ..framework.graph import GraphKeys, Operation
+from ..framework.graph import GraphKeys
 from ..framework.op_gradients import gradient_for, with_gradient
 from . import array
 
