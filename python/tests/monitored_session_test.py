@@ -92,6 +92,37 @@ def test_a_lost_peer_makes_a_new_session():
     assert hook.calls[-1] == "end"
 
 
+def test_a_peer_lost_at_the_beginning_makes_a_new_session():
+    failures = [rd.PeerLostError("ps 0 was lost"), rd.UnavailableError("no server")]
+
+    def start():
+        if failures:
+            raise failures.pop()
+        return np.float32(7)
+
+    value = rd.Variable(rd.reshape(rd.py_func(start, [], rd.float32), []))
+    with rd.train.MonitoredSession() as session:
+        assert session.run(value) == 7
+
+
+def test_a_peer_that_a_thread_lost_is_no_end():
+    failures = [ValueError("real trouble"), rd.PeerLostError("ps 0 was lost")]
+
+    class Fails(Recorder):
+        def after_create_session(self, session, coord):
+            super().after_create_session(session, coord)
+            coord.request_stop(failures.pop())
+
+    value = rd.constant(7.0)
+    hook = Fails()
+    with pytest.raises(ValueError, match="real trouble"):
+        with rd.train.MonitoredSession(hooks=[hook]) as session:
+            assert not session.should_stop()
+            assert session.run(value) == 7
+            assert hook.calls.count("create") == 2
+            session.should_stop()
+
+
 def test_a_singular_session_does_not_recover():
     def work():
         raise rd.UnavailableError("no server")

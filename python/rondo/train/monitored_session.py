@@ -116,8 +116,9 @@ class MonitoredSession:
         self._recovering = False  # no run has succeeded since the last failure
         for hook in self._hooks:
             hook.begin()
+        # Servers may come and go while the variables get their values, too.
         try:
-            self._open()
+            self._until_it_works(self._want_session)
         except BaseException:
             self._drop()  # nobody else can: there is no object to close
             raise
@@ -132,8 +133,8 @@ class MonitoredSession:
         A session that is lost is made anew for as long as ten minutes. Once a
         hook has asked for the end, it is an error.
         """
-        until, pause = None, 0.1
-        while True:
+
+        def once():
             if self._closed:
                 raise RuntimeError("run: this session is closed")
             if self._stopping:
@@ -141,24 +142,10 @@ class MonitoredSession:
                     "run: a hook has asked for the end; call should_stop() before "
                     "each run"
                 )
-            try:
-                if self._session is None:
-                    self._open()
-                result = self._run(fetches, feed_dict, options, run_metadata)
-                self._recovering = False
-                return result
-            except _RECOVERABLE as e:
-                if not self._recovers:
-                    raise
-                self._lose(e)
-                now = time.monotonic()
-                until = until or now + _RECOVERY_SECS
-                if now + pause > until:
-                    raise
-                if self._recovering:
-                    time.sleep(pause)
-                    pause = min(2 * pause, 5.0)
-                self._recovering = True
+            self._want_session()
+            return self._run(fetches, feed_dict, options, run_metadata)
+
+        return self._until_it_works(once)
 
     def run_step_fn(self, step_fn):
         """step_fn(step_context): its session runs without hooks, run_with_hooks
@@ -199,6 +186,31 @@ class MonitoredSession:
             return True
         self._close(value)
         return False
+
+    def _until_it_works(self, call):
+        """What call() gives, with a new session each time one is lost."""
+        until, pause = None, 0.1
+        while True:
+            try:
+                result = call()
+                self._recovering = False
+                return result
+            except _RECOVERABLE as e:
+                if not self._recovers:
+                    raise
+                self._lose(e)
+                now = time.monotonic()
+                until = until or now + _RECOVERY_SECS
+                if now + pause > until:
+                    raise
+                if self._recovering:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 5.0)
+                self._recovering = True
+
+    def _want_session(self):
+        if self._session is None:
+            self._open()
 
     def _open(self):
         with self._graph.as_default():
@@ -243,6 +255,7 @@ class MonitoredSession:
         return results["caller"]
 
     def _lose(self, error):
+        """Gives up a session that failed."""
         _log.warning("A new session is made, as the last one failed: %s", error)
         self._drop()
 
