@@ -152,8 +152,7 @@ class MonitoredSession:
         with them, and request_stop raises StopIteration, which ends the `with`."""
         if self._closed:
             raise RuntimeError("run_step_fn: this session is closed")
-        if self._session is None:
-            self._open()
+        self._want_session()
         return step_fn(StepContext(self))
 
     def should_stop(self):
