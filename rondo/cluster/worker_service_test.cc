@@ -94,11 +94,10 @@ TEST_F(WorkerServiceTest, NoCallEndsTheTask) {
 TEST_F(WorkerServiceTest, PartsThatCannotBe) {
   const std::string many = wire::Writer().number(1000).take();
   const Tensor bytes = bytes_tensor(many + std::string(1000, '\0'));
-  EXPECT_THAT(
-      call(Method::kAdd, wire::Writer().number(kNoLimit), {bytes})
-          .status()
-          .message(),
-      HasSubstr("number makes no sense"));
+  EXPECT_THAT(call(Method::kAdd, wire::Writer().number(kNoLimit), {bytes})
+                  .status()
+                  .message(),
+              HasSubstr("number makes no sense"));
 }
 
 }  // namespace

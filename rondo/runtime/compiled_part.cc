@@ -36,6 +36,7 @@ void improve(Subgraph& part, Allocator& allocator, Containers& containers) {
                  });
   share_common(part);
   join_products(part);
+  shrink_pool_gradients(part);
   fuse_epilogues(part);
   fuse_chains(part);
 }

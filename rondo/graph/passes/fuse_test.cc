@@ -1,12 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/conv.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/joining.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
+#include "rondo/graph/ops/pool.h"
+#include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/passes/passes.h"
 
 namespace rondo {
@@ -247,6 +250,59 @@ TEST(JoinProducts, NotWhereItDoesNotPay) {
   Subgraph needed = step_for(w.feeds, {sum, sum.node->input(0)});
   join_products(needed);
   EXPECT_THAT(ops(needed), Contains("AddN"));
+}
+
+// The gradients of a layer with a pool behind it.
+struct Pooled {
+  Graph g;
+  Value x = input(g, {2, 8, 8, 3}, "x");
+  Value b = input(g, {3}, "b");
+  Value y = relu(bias_add(x, b));
+  Value sum = reduce_sum(max_pool(y, halves()));
+
+  static PoolOptions halves() {
+    PoolOptions options;
+    options.strides = {2, 2};
+    return options;
+  }
+  std::vector<Value> grads(std::vector<Value> xs) const {
+    return dense_gradients({{sum}}, xs);
+  }
+  Subgraph step(std::vector<Value> ys) {
+    return step_for({x, b}, std::move(ys));
+  }
+};
+
+TEST(ShrinkPoolGradients, MaskAndSumBeforeTheyAreSpread) {
+  Pooled p;
+  Subgraph part = p.step(p.grads({p.x, p.b}));
+  shrink_pool_gradients(part);
+  const Node& spread = *part.fetches[0].node;
+  EXPECT_EQ(spread.op().name, "MaxPoolGrad");
+  const Value small = spread.input(2);
+  EXPECT_EQ(small.node->op().name, "ReluGrad");
+  EXPECT_EQ(small.shape().to_string(), "[2, 4, 4, 3]");
+  EXPECT_EQ(part.fetches[1].node->op().name, "BiasAddGrad");
+  EXPECT_EQ(part.fetches[1].node->input(0), small);
+}
+
+TEST(ShrinkPoolGradients, NotWhereSomebodyNeedsTheWhole) {
+  Pooled p;
+  Subgraph part = p.step(p.grads({p.x, p.y}));
+  share_common(part);
+  const std::vector<std::string> before = ops(part);
+  shrink_pool_gradients(part);
+  EXPECT_EQ(ops(part), before);
+}
+
+TEST(ShrinkPoolGradients, NotOfAnotherPool) {
+  Pooled p;
+  const Value other = input(p.g, {2, 8, 8, 3}, "other");
+  const Value grad = p.grads({p.y})[0];
+  Subgraph part =
+      step_for({p.x, p.b, other}, {make("ReluGrad", {grad, other})});
+  shrink_pool_gradients(part);
+  EXPECT_EQ(part.fetches[0].node->op().name, "ReluGrad");
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ RONDO_API void share_common(Subgraph& subgraph);
 RONDO_API void simplify(Subgraph& subgraph);
 // A sum of many products that have their inner axis in front becomes one.
 RONDO_API void join_products(Subgraph& subgraph);
+// The gradients of an activation and of a bias before a MaxPool are computed
+// from what its windows gave.
+RONDO_API void shrink_pool_gradients(Subgraph& subgraph);
 // A bias behind a MatMul or Conv2D, and an activation behind the bias, become
 // part of it (FusedMatMul, FusedConv2D) where nobody else needs what is between
 // them.
