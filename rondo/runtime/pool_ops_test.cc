@@ -8,6 +8,7 @@
 
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/pool.h"
 #include "rondo/runtime/gradient_coverage.h"
 
@@ -134,6 +135,42 @@ TEST(Pool, TheFirstOfEqualsAndNaN) {
   EXPECT_TRUE(std::isnan(found[0].span<float>()[1]));
   EXPECT_EQ(found[0].span<float>()[2], -INFINITY);
   EXPECT_THAT(found[1].span<uint8_t>(), ElementsAre(0, 0, 0));
+}
+
+// Rows of windows of many floats have loops of their own, doubles do not.
+TEST(Pool, FloatsAsDoubles) {
+  const std::vector<Case> many = {
+      {{2, 6, 8, 16}, options_of({2, 2}, {2, 2}, "VALID")},
+      {{2, 5, 7, 16}, options_of({2, 2}, {2, 2}, "VALID")},
+      {{1, 7, 9, 32}, options_of({3, 3}, {2, 2}, "SAME")},
+      {{1, 6, 3, 48}, options_of({3, 1}, {3, 1}, "VALID")},
+      {{1, 4, 4, 80}, options_of({2, 2}, {2, 2}, "SAME")},
+      {{1, 4, 4, 64}, options_of({3, 3}, {1, 1}, "SAME")}};
+  for (const Case& c : many) {
+    const auto run = [&](DType dtype) {
+      Graph g;
+      Tensor images = shuffled(c.x);
+      images.span<double>()[7] = std::nan("");
+      const Value x = cast(constant(g, images), dtype);
+      const Value y = max_pool(x, c.options);
+      const Value grad = dense_gradients({{y * y}}, {{x}})[0];
+      Session session(g);
+      return session
+          .run({cast(y, DType::kF64), cast(y.node->output(1), DType::kI32),
+                cast(grad, DType::kF64)},
+               {})
+          .value();
+    };
+    const std::vector<Tensor> floats = run(DType::kF32);
+    const std::vector<Tensor> doubles = run(DType::kF64);
+    for (const size_t i : {0, 2})
+      EXPECT_THAT(floats[i].span<double>(),
+                  testing::Pointwise(testing::NanSensitiveDoubleEq(),
+                                     doubles[i].span<double>()))
+          << c.x.to_string();
+    EXPECT_THAT(floats[1].span<int32_t>(),
+                testing::ElementsAreArray(doubles[1].span<int32_t>()));
+  }
 }
 
 TEST(Pool, EveryType) {

@@ -25,7 +25,7 @@ const Node* is_a(const Node* node, std::string_view op) {
 Node* pool_of(const Node& pool_grad) {
   const Value& where = pool_grad.input(kWhere);
   return where.node->op().name == "MaxPool" && where.index == 1 ? where.node
-                                                                 : nullptr;
+                                                                : nullptr;
 }
 
 // MaxPoolGrad of the gradient of `relu_grad`; empty: it is something else.
@@ -59,7 +59,8 @@ void shrink_pool_gradients(Subgraph& part) {
     } else if (node->op().name == "BiasAddGrad") {
       const Value grad = redirect(node->input(0));
       if (const Node* pool_grad = is_a(grad.node, "MaxPoolGrad"))
-        put(*node, make("BiasAddGrad", {pool_grad->input(kGrad)}, node->attrs()),
+        put(*node,
+            make("BiasAddGrad", {pool_grad->input(kGrad)}, node->attrs()),
             before);
     }
   }

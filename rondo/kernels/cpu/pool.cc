@@ -5,6 +5,7 @@
 
 #include "rondo/base/short_vector.h"
 #include "rondo/kernels/cpu/dispatch.h"
+#include "rondo/kernels/cpu/pool_rows.h"
 #include "rondo/kernels/cpu/pool_shape.h"
 #include "rondo/kernels/layout.h"
 
@@ -66,6 +67,24 @@ void add_step(const T* x, int64_t lanes, Computed<T> scale, Computed<T>* sum) {
       sum[c] += load(x[c]) * scale;
 }
 
+// Whether the loops over rows of windows know these elements.
+template <class T, class Index, bool kOne>
+bool in_vectors(int64_t lanes) {
+  return !kOne && std::is_same_v<T, float> && std::is_same_v<Index, uint8_t> &&
+         lanes % WindowRow::kBlock == 0;
+}
+
+WindowRow window_row(const PoolShape& s, int64_t count, int64_t lanes) {
+  return {.count = count,
+          .lanes = lanes,
+          .height = s.height.size,
+          .width = s.width.size,
+          .row = s.in.row,
+          .column = s.in.column,
+          .next = s.width.stride * s.in.column,
+          .out = s.out.column};
+}
+
 // f(row, column, first element) for every position of the window.
 template <class F>
 void each_window(const PoolShape& s, int64_t n, int64_t channel, F&& f) {
@@ -76,10 +95,24 @@ void each_window(const PoolShape& s, int64_t n, int64_t channel, F&& f) {
 
 template <class T, class Index>
 void max_pool(const PoolShape& s, const T* x, T* y, Index* where) {
+  const PoolRange whole = whole_windows(s.width);
   s.each_task([&]<bool kOne>(int64_t n, int64_t channel, int64_t lanes) {
     Computed<T> best[PoolShape::kLanes];
     int32_t place[PoolShape::kLanes];
+    const bool vectors = in_vectors<T, Index, kOne>(lanes);
     each_window(s, n, channel, [&](int64_t i, int64_t j, int64_t to) {
+      if (vectors && whole.has(j) &&
+          inside(s.height, i).size() == s.height.size) {
+        // All of them when it is the first one's turn.
+        if constexpr (std::is_same_v<T, float> &&
+                      std::is_same_v<Index, uint8_t>)
+          if (j == whole.begin)
+            max_row(
+                window_row(s, whole.size(), lanes),
+                x + s.in.at(n, s.height.start(i), s.width.start(j), channel),
+                y + to, where + to);
+        return;
+      }
       const PoolRange rows = inside(s.height, i);
       const PoolRange columns = inside(s.width, j);
       const auto window = [&](int64_t kh, int64_t kw) {
@@ -226,6 +259,31 @@ Status run_max_pool(const Node& node, KernelContext& c) {
   return {};
 }
 
+// Whether every element is in just one window.
+bool covers_once(const WindowAxis& axis) {
+  return axis.stride == axis.size && axis.before == 0 &&
+         axis.out * axis.size == axis.in;
+}
+
+// Where that can be done without adding up: false: it cannot.
+bool spread(const PoolShape& s, const Tensor& where, const Tensor& grad,
+            Tensor& x) {
+  if (grad.dtype() != DType::kF32 || where.dtype() != DType::kU8 ||
+      !s.channels_last || s.channels % WindowRow::kBlock != 0 ||
+      !covers_once(s.height) || !covers_once(s.width))
+    return false;
+  s.each_task([&]<bool kOne>(int64_t n, int64_t channel, int64_t lanes) {
+    for (int64_t i = 0; i < s.height.out; ++i) {
+      const int64_t from = s.out.at(n, i, 0, channel);
+      spread_row(
+          window_row(s, s.width.out, lanes), grad.span<float>().data() + from,
+          where.span<uint8_t>().data() + from,
+          x.span<float>().data() + s.in.at(n, s.height.start(i), 0, channel));
+    }
+  });
+  return true;
+}
+
 // Windows may overlap, so elements of 16 bits are added up as floats.
 template <class T>
 void max_pool_grad(const PoolShape& s, const Tensor& where, const T* grad,
@@ -258,6 +316,7 @@ Status run_max_pool_grad(const Node& node, KernelContext& c) {
   Tensor& x = c.allocate(0, grad.dtype(), shape);
   x.set_layout(layout);
   if (is_blocked(x)) s = s.blocked();
+  if (spread(s, where, c.input(2), x)) return {};
   dispatch_number(grad.dtype(), [&]<class T>() {
     constexpr bool kWide = !std::is_same_v<T, Computed<T>>;
     Tensor sums = kWide ? c.scratch(DType::kF32, shape) : x;

@@ -23,6 +23,16 @@ inline PoolRange inside(const WindowAxis& axis, int64_t i) {
   return {std::max<int64_t>(0, -start), std::min(axis.size, axis.in - start)};
 }
 
+// The positions whose windows have no padding.
+inline PoolRange whole_windows(const WindowAxis& axis) {
+  PoolRange whole = {0, axis.out};
+  while (whole.size() > 0 && inside(axis, whole.begin).size() < axis.size)
+    ++whole.begin;
+  while (whole.size() > 0 && inside(axis, whole.end - 1).size() < axis.size)
+    --whole.end;
+  return whole;
+}
+
 // The positions whose windows cover element e.
 inline PoolRange covering(const WindowAxis& axis, int64_t e) {
   const int64_t reach = e + axis.before;
