@@ -330,6 +330,13 @@ TEST(Server, WhoWaitsForATaskHoldsUpNeitherARunNorTheEnd) {
   RunOptions options;
   options.timeout = seconds(0.2);
   EXPECT_EQ(session->run({y}, {}, {}, options).status().code(), Code::kTimeout);
+  Cancellation cancellation;
+  std::thread cancels(
+      [&] { cancellation.cancel(error(Code::kCancelled, "enough")); });
+  options = {.cancellation = &cancellation};
+  EXPECT_THAT(session->run({y}, {}, {}, options).status().message(),
+              HasSubstr("enough"));
+  cancels.join();
   std::thread waits([&] {
     // Whether it comes before the end or after.
     EXPECT_EQ(session->run(y).status().code(), Code::kCancelled);

@@ -20,7 +20,8 @@ class SendingWorker final : public Worker {
  public:
   explicit SendingWorker(StepTable& steps) : steps_(steps) {}
   std::vector<std::string> devices() const override { return {}; }
-  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline) override {
+  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline,
+                      const Cancellation&) override {
     if (breaks) throw std::length_error("what nobody thought of");
     return 1;
   }
@@ -94,11 +95,10 @@ TEST_F(WorkerServiceTest, NoCallEndsTheTask) {
 TEST_F(WorkerServiceTest, PartsThatCannotBe) {
   const std::string many = wire::Writer().number(1000).take();
   const Tensor bytes = bytes_tensor(many + std::string(1000, '\0'));
-  EXPECT_THAT(
-      call(Method::kAdd, wire::Writer().number(kNoLimit), {bytes})
-          .status()
-          .message(),
-      HasSubstr("number makes no sense"));
+  EXPECT_THAT(call(Method::kAdd, wire::Writer().number(kNoLimit), {bytes})
+                  .status()
+                  .message(),
+              HasSubstr("number makes no sense"));
 }
 
 }  // namespace
