@@ -141,7 +141,7 @@ def small_cases():
 class RondoTrainer:
     """A case in Rondo."""
 
-    def __init__(self, case, inter=1, intra=2, layout="NHWC", rate=RATE):
+    def __init__(self, case, inter=1, intra=2, layout="NHWC", rate=RATE, config=None):
         import rondo as rd
         from rondo import models
 
@@ -166,7 +166,7 @@ class RondoTrainer:
         self.train = models.train_op(optimizer, self.loss)
         self.feeds = {self.x: inputs, self.y: labels}
         self.variables = rd.trainable_variables()
-        config = rd.ConfigProto(
+        config = config or rd.ConfigProto(
             inter_op_parallelism_threads=inter, intra_op_parallelism_threads=intra
         )
         self.session = rd.Session(config=config)

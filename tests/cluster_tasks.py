@@ -41,7 +41,10 @@ class Task:
 
 
 class Cluster:
-    def __init__(self, folder, ps, workers, **env):
+    """Tasks by job and index. Those of jobs that are not in `only` are not started:
+    programs of the test's are these tasks."""
+
+    def __init__(self, folder, ps, workers, only=("ps", "worker"), **env):
         self.folder = folder
         self.env = {"RONDO_PATIENCE": str(PATIENCE), **env}
         self.addresses = {
@@ -52,8 +55,8 @@ class Cluster:
             f"{job}={','.join(tasks)}" for job, tasks in self.addresses.items()
         )
         self.tasks = {}
-        for job, tasks in self.addresses.items():
-            for index in range(len(tasks)):
+        for job in only:
+            for index in range(len(self.addresses[job])):
                 self.start(job, index)
 
     def start(self, job, index):

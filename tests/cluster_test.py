@@ -114,6 +114,10 @@ def test_training_in_this_process_with_a_parameter_server(cluster):
             data = random.standard_normal((16, 3)).astype(np.float32)
             s.run(train, {x: data, target: data @ truth})
         np.testing.assert_allclose(s.run(w), truth, atol=1e-3)
+        # A function of this program is called here, wherever its input is.
+        with graph.as_default():
+            twice = rd.py_func(lambda w: 2 * w, [w], rd.float32)
+        np.testing.assert_allclose(s.run(twice), 2 * truth, atol=1e-2)
     server.stop()
 
 

@@ -105,3 +105,19 @@ def cluster(tmp_path, monkeypatch):
     yield make
     for one in made:
         one.end()
+
+
+@pytest.fixture
+def training(tmp_path):
+    """training(workers=2, last=60): a parameter server, and workers to start."""
+    import replicas
+
+    made = []
+
+    def make(**options):
+        made.append(replicas.Training(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()

@@ -105,6 +105,19 @@ def new_graph():
     rondo.reset_default_graph()
 
 
+@pytest.fixture
+def graph():
+    """A graph that is the default one until the test ends."""
+    with rondo.Graph().as_default() as made:
+        yield made
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a test saves its checkpoints."""
+    return str(tmp_path / "model")
+
+
 WHOLE_SUITE = pytest.StashKey[bool]()
 
 

@@ -144,6 +144,17 @@ def test_an_exception_of_a_function_on_another_device():
         assert isinstance(e.value.__cause__, ZeroDivisionError)
 
 
+def test_functions_of_the_program_ask_for_their_device():
+    x = rd.placeholder(rd.float32, [])
+    with rd.device(lambda op: "/cpu:1" if op.type == "HostCall" else "/cpu:0"):
+        y = rd.py_func(lambda x: x + 1, [x], rd.float32)
+        z = rd.custom_gradient(lambda x: (x * 2.0, lambda dy: dy))(x)
+    assert y.op.device == "/cpu:1"
+    assert z.op.device == "/cpu:0"
+    with rd.Session(config=TWO) as s:
+        assert s.run([y, z], {x: 2}) == [3, 4]
+
+
 def test_a_run_that_waits_ends_in_time():
     with rd.device("/cpu:1"):
         queue = rd.FIFOQueue(3, [rd.float32])

@@ -99,3 +99,63 @@ def test_nothing_yet_is_zero():
     with rd.Session() as session:
         session.run(rd.local_variables_initializer())
         assert session.run(value) == 0
+
+
+def run_once(pair, feeds=None):
+    with rd.Session() as session:
+        session.run(rd.local_variables_initializer())
+        return session.run(pair[1], feeds)
+
+
+def test_a_column_is_not_compared_with_each_of_a_row():
+    """[4, 1] against [4] would be broadcast to [4, 4]."""
+    column, row = SCORES[0, :4, None], SCORES[0, :4]
+    for metric in (rd.metrics.mean_squared_error, rd.metrics.mean_absolute_error):
+        assert run_once(metric(column, row)) == 0
+        assert run_once(metric(row, column)) == 0
+    weights = np.array([[1.0], [0.0], [0.0], [0.0]], np.float32)
+    assert run_once(rd.metrics.mean(row, weights)) == row[0]
+    with pytest.raises(rd.InvalidArgumentError, match="expected the same shape"):
+        rd.metrics.mean_squared_error(SCORES[0, :3], SCORES[0, :1])
+    with pytest.raises(rd.InvalidArgumentError, match="expected the same shape"):
+        rd.metrics.precision(LABELS[0, :3], GUESSES[0, :2])
+    with pytest.raises(rd.InvalidArgumentError, match=r"weights of shape \[4, 2\]"):
+        rd.metrics.mean(row, np.ones((4, 2), np.float32))
+
+
+def test_predictions_are_taken_in_the_type_of_the_labels():
+    labels = rd.constant([0, 1, 2])
+    assert run_once(rd.metrics.accuracy(labels, rd.constant([0.5, 1.9, 3.0]))) == (
+        pytest.approx(2 / 3)
+    )
+
+
+def test_weights_of_classes():
+    labels, guesses = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])
+    weights = np.array([1.0, 2.0, 4.0, 8.0], np.float32)
+    iou = rd.metrics.mean_iou(labels, guesses, 2, weights)
+    assert run_once(iou) == pytest.approx((1 / 11 + 4 / 14) / 2)
+    each = rd.metrics.mean_per_class_accuracy(labels, guesses, 2, weights)
+    assert run_once(each) == pytest.approx((1 / 3 + 4 / 12) / 2)
+
+
+def test_collections_have_the_metric_itself():
+    value, update = rd.metrics.root_mean_squared_error(
+        SCORES[0], SCORES[0] * 0, None, "values", ["updates"]
+    )
+    assert rd.get_collection("values") == [value]
+    assert rd.get_collection("updates") == [update]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rd.metrics.auc(LABELS[0], SCORES[0], summation_method="careful"),
+        lambda: rd.metrics.recall_at_k(LABELS[0], SCORES, 1, class_id=1),
+    ],
+)
+def test_what_is_not_supported_is_refused(call):
+    with pytest.raises(rd.InvalidArgumentError, match="is not supported"):
+        call()
+    with pytest.raises(TypeError, match="bogus"):
+        rd.metrics.mean_iou(LABELS[0], GUESSES[0], 2, bogus=1)

@@ -1,4 +1,4 @@
-"""Sessions with hooks, and the Supervisor."""
+"""Sessions with hooks."""
 
 import logging
 import os
@@ -90,6 +90,37 @@ def test_a_lost_peer_makes_a_new_session():
         assert session.run(result) == 7
     assert hook.calls.count("create") == 2
     assert hook.calls[-1] == "end"
+
+
+def test_a_peer_lost_at_the_beginning_makes_a_new_session():
+    failures = [rd.PeerLostError("ps 0 was lost"), rd.UnavailableError("no server")]
+
+    def start():
+        if failures:
+            raise failures.pop()
+        return np.float32(7)
+
+    value = rd.Variable(rd.reshape(rd.py_func(start, [], rd.float32), []))
+    with rd.train.MonitoredSession() as session:
+        assert session.run(value) == 7
+
+
+def test_a_peer_that_a_thread_lost_is_no_end():
+    failures = [ValueError("real trouble"), rd.PeerLostError("ps 0 was lost")]
+
+    class Fails(Recorder):
+        def after_create_session(self, session, coord):
+            super().after_create_session(session, coord)
+            coord.request_stop(failures.pop())
+
+    value = rd.constant(7.0)
+    hook = Fails()
+    with pytest.raises(ValueError, match="real trouble"):
+        with rd.train.MonitoredSession(hooks=[hook]) as session:
+            assert not session.should_stop()
+            assert session.run(value) == 7
+            assert hook.calls.count("create") == 2
+            session.should_stop()
 
 
 def test_a_singular_session_does_not_recover():
@@ -216,26 +247,103 @@ def test_queue_runners_run(new_graph):
     assert seen == [0, 1, 2, 0, 1, 2]
 
 
-def test_supervisor_hands_on_what_the_body_raises(tmp_path):
-    v = rd.Variable(2.0)
-    supervisor = rd.train.Supervisor(logdir=tmp_path, save_model_secs=0)
-    with pytest.raises(KeyError):
-        with supervisor.managed_session() as session:
-            assert session.run(v) == 2.0
-            raise KeyError
-    assert supervisor.should_stop()
+class Opened(rd.train.SessionRunHook):
+    """Keeps what it is told of."""
+
+    def after_create_session(self, session, coord):
+        self.session, self.coord = session, coord
 
 
-def test_supervisor_saves_and_begins_again(tmp_path):
-    def train():
-        rd.reset_default_graph()
-        step, count = counting()
-        supervisor = rd.train.Supervisor(logdir=tmp_path, save_model_secs=0)
-        with supervisor.managed_session() as session:
-            first = int(session.run(step))
-            for _ in range(3):
-                session.run(count)
-            supervisor.saver.save(session, supervisor.save_path, global_step=step)
-        return first
+def test_what_cannot_begin_leaves_no_session_behind():
+    class Fails(Opened):
+        def after_create_session(self, session, coord):
+            super().after_create_session(session, coord)
+            raise KeyError("mine")
 
-    assert [train(), train()] == [0, 3]
+    hook = Fails()
+    with pytest.raises(KeyError, match="mine"):
+        rd.train.MonitoredSession(hooks=[hook])
+    assert hook.coord.should_stop()
+    with pytest.raises(rd.InvalidArgumentError, match="closed"):
+        hook.session.list_devices()
+
+
+def test_a_run_after_the_end_is_an_error():
+    _, count = counting()
+    hooks = [rd.train.StopAtStepHook(1)]
+    with rd.train.MonitoredSession(hooks=hooks) as session:
+        session.run(count)
+        with pytest.raises(RuntimeError, match="asked for the end"):
+            session.run(count)
+
+
+def test_a_thread_that_lost_a_peer_is_not_the_end():
+    failures = [rd.UnavailableError("ps 0 is away")]
+
+    def work():
+        if failures:
+            raise failures.pop()
+        return np.float32(7)
+
+    queue = rd.FIFOQueue(3, [rd.float32], [[]])
+    put = queue.enqueue(rd.reshape(rd.py_func(work, [], rd.float32), []))
+    rd.train.add_queue_runner(rd.train.QueueRunner(queue, [put]))
+    x = queue.dequeue()
+    hook = Opened()
+    with rd.train.MonitoredSession(hooks=[hook]) as session:
+        first = hook.session
+        assert hook.coord.wait_for_stop(60)
+        assert not session.should_stop()
+        assert session.run(x) == 7
+        assert hook.session is not first
+
+
+def test_a_step_function_asks_for_the_end():
+    _, count = counting()
+    done = []
+
+    def step(context):
+        done.append(context.run_with_hooks(count))
+        context.request_stop()
+        done.append("not reached")
+
+    with rd.train.MonitoredSession() as session:
+        session.run_step_fn(step)
+        done.append("nor this")
+    assert done == [1]
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run_step_fn(step)
+
+
+def test_how_often_to_save(tmp_path):
+    counting()
+    for what in ("checkpoint", "summaries"):
+        both = {f"save_{what}_secs": 5, f"save_{what}_steps": 5}
+        with pytest.raises(rd.InvalidArgumentError, match="not both"):
+            rd.train.MonitoredTrainingSession(checkpoint_dir=tmp_path, **both)
+    with rd.train.MonitoredTrainingSession(
+        checkpoint_dir=tmp_path, save_checkpoint_secs=-1
+    ):
+        pass
+    assert rd.train.latest_checkpoint(tmp_path) is None
+    with pytest.raises(rd.InvalidArgumentError, match="every_n_iter is 0"):
+        rd.train.LoggingTensorHook([], every_n_iter=0)
+
+
+def test_a_worker_waits_before_local_variables_too():
+    v = rd.Variable(1.0, name="of_the_chief")
+    rd.Variable(v, collections=[rd.GraphKeys.LOCAL_VARIABLES], trainable=False)
+    creator = rd.train.WorkerSessionCreator(max_wait_secs=0.1)
+    with pytest.raises(rd.TimeoutError, match="has not initialised of_the_chief"):
+        rd.train.MonitoredSession(creator)
+
+
+def test_one_of_several_savers_must_be_named(tmp_path):
+    _, count = counting()
+    for _ in range(2):
+        rd.add_to_collection(rd.GraphKeys.SAVERS, rd.train.Saver())
+    hook = rd.train.CheckpointSaverHook(tmp_path, save_steps=1)
+    scaffold = rd.train.Scaffold(saver=rd.train.Saver())
+    with pytest.raises(rd.InvalidArgumentError, match="the graph has 2 savers"):
+        creator = rd.train.ChiefSessionCreator(scaffold)
+        rd.train.MonitoredSession(creator, hooks=[hook])

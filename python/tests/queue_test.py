@@ -298,6 +298,7 @@ def test_conditional_accumulator():
     step = rd.placeholder(rd.int64, [])
     apply, count = acc.apply_grad(grad, local_step=step), acc.num_accumulated()
     take, set_step = acc.take_grad(2), acc.set_global_step(step)
+    resume = acc.resume_at(step)
     with rd.Session() as session:
         waits = in_thread(session.run, take)
         session.run(apply, {grad: [1, 2], step: 0})
@@ -311,6 +312,11 @@ def test_conditional_accumulator():
         assert session.run(count) == 0
         session.run(apply, {grad: [9, 9], step: 7})
         assert session.run(count) == 1
+        session.run(resume, {step: 3})
+        session.run(apply, {grad: [9, 9], step: 2})
+        assert session.run(count) == 1
+        session.run(apply, {grad: [7, 7], step: 3})
+        assert session.run(take).tolist() == [8, 8]
         with pytest.raises(rd.TimeoutError):
             session.run(take, timeout=0.02)
     with pytest.raises(rd.InvalidArgumentError, match=r"shape \[2\], not \[3\]"):

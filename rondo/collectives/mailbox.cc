@@ -1,8 +1,5 @@
 #include "rondo/collectives/mailbox.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "rondo/collectives/communicator_impl.h"
@@ -39,7 +36,7 @@ void Mailbox::abort(const std::string& reason) {
 // ---- Posting ----------------------------------------------------------------
 
 Mailbox::Impl::Impl(Communicator owner, Group& group)
-    : owner_(std::move(owner)), group_(group), pid_(getpid()) {
+    : owner_(std::move(owner)), group_(group) {
   for (int rank = 0; rank < group_.size(); ++rank)
     peers_.push_back(is_peer(rank)
                          ? std::make_unique<Peer>(&group_.channel(rank))
@@ -172,6 +169,10 @@ void Mailbox::Impl::start_recv(const MessagePtr& message) {
   }
   const Unexpected one = std::move(*found);
   unexpected_.erase(found);
+  if (one.header.kind == FrameKind::kWithdrawn) {
+    message->peer = one.peer;
+    return finish(message, withdrawn_error(*message));
+  }
   Status status = accept(message, one.peer, one.header);
   if (!status.ok()) return finish_all(status);
   if (one.header.kind != FrameKind::kEager) return;
@@ -223,15 +224,30 @@ void Mailbox::Impl::give_up(const MessagePtr& message) {
       "at what the other rank is doing, or raise the time-out",
       describe(*message), group_.name(), group_.rank(),
       to_seconds(message->timeout));
-  const bool alone = message->sends
+  const auto taken = message->sends
                          ? peer(message->peer).line.take_back(message->id)
-                         : !message->begun;
-  if (!alone) return finish_all(group_.fail(std::move(status)));
+                     : message->begun ? MessageLine::Taken::kNot
+                                      : MessageLine::Taken::kWhole;
+  if (taken == MessageLine::Taken::kNot)
+    return finish_all(group_.fail(std::move(status)));
+  if (taken == MessageLine::Taken::kOffered) withdraw(message);
   if (message->sends)
     peer(message->peer).offered.erase(message->id);
   else
     posted_.remove(message);
   finish(message, std::move(status));
+}
+
+// Said at once: nobody looks at what the peer answers when nothing else is
+// wanted from it.
+void Mailbox::Impl::withdraw(const MessagePtr& message) {
+  FrameHeader header;
+  header.kind = FrameKind::kWithdrawn;
+  header.dtype = message->dtype;
+  header.tag = message->tag;
+  header.id = message->id;
+  header.count = message->count;
+  peer(message->peer).line.push(header, nullptr);
 }
 
 void Mailbox::Impl::expire() {

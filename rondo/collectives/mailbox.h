@@ -9,8 +9,9 @@
 // posted a place for them.
 //
 // A message whose dtype or count is not what its receiver expects fails the
-// mailbox on every rank (kMismatch), as does a rank that dies; a time-out fails
-// only its message. Any thread may call.
+// mailbox on every rank (kMismatch), as does a rank that dies. A time-out fails
+// only its message, and the receive that asks for what its sender gave up,
+// unless it comes while a long message is travelling. Any thread may call.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,6 @@
 // first tries to move it itself, so that what can end at once does.
 #pragma once
 
-#include <sys/types.h>
-
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -53,7 +51,8 @@ class Mailbox::Impl : public std::enable_shared_from_this<Impl> {
   };
   using MessagePtr = std::shared_ptr<Message>;
 
-  // What came before anybody asked for it: a short message or an offer.
+  // What came before anybody asked for it: a short message or an offer, or one
+  // that was withdrawn.
   struct Unexpected {
     int peer = 0;
     FrameHeader header;
@@ -89,8 +88,12 @@ class Mailbox::Impl : public std::enable_shared_from_this<Impl> {
   Status check_fit(const Message& message, int from, const FrameHeader& header);
   Status accept(const MessagePtr& message, int from, const FrameHeader& header);
   MessagePtr take_posted(int from, int64_t tag);
+  Status withdrawn_error(const Message& message) const;
+  void withdrawn(int from, uint64_t id);
+  void withdraw(const MessagePtr& message);
   Result<void*> place(int from, const FrameHeader& header);
   Status arrived(int from, const FrameHeader& header);
+  bool idle() const;
   bool interested(int rank) const;
   bool pass();
   void move(int rank, bool& moved);
@@ -107,7 +110,6 @@ class Mailbox::Impl : public std::enable_shared_from_this<Impl> {
 
   Communicator owner_;  // keeps group_
   Group& group_;
-  const pid_t pid_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

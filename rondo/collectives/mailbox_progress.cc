@@ -84,37 +84,30 @@ Status Mailbox::Impl::arrived(int from, const FrameHeader& header) {
       break;
     case FrameKind::kOffer: break;
     case FrameKind::kAccept: {
-      FrameHeader answer = header;
       const auto found = sender.offered.find(header.id);
-      if (found == sender.offered.end()) {
-        answer.kind = FrameKind::kWithdrawn;
-        sender.line.push(answer, nullptr);
-        return {};
-      }
+      if (found == sender.offered.end()) return {};  // it was withdrawn
       const MessagePtr message = found->second;
+      // Else it would decide how much of this rank's memory is sent.
+      if (header.count != message->count || header.dtype != message->dtype)
+        return error(Code::kInternal, "an offer was accepted as another one");
       sender.offered.erase(found);
       message->begun = true;
+      FrameHeader answer = header;
       answer.kind = FrameKind::kData;
       sender.line.push(answer, message->data,
                        [this, message] { finish(message, {}); });
       return {};
     }
-    case FrameKind::kData:
-    case FrameKind::kWithdrawn: {
+    case FrameKind::kData: {
       const auto found = sender.expected.find(header.id);
-      if (found == sender.expected.end()) return {};
-      const MessagePtr message = found->second;
+      const MessagePtr message = found->second;  // place() has seen it
       sender.expected.erase(found);
-      finish(message, header.kind == FrameKind::kData
-                          ? Status()
-                          : error(Code::kTimeout,
-                                  "{} on communicator {}: the sender gave it "
-                                  "up, since its time-out had passed",
-                                  describe(*message), group_.name()));
+      finish(message, {});
       return {};
     }
+    case FrameKind::kWithdrawn: withdrawn(from, header.id); return {};
   }
-  // A short message that lies aside, one without elements, or an offer.
+  // A short message that lies aside, or an offer.
   std::unique_ptr<Unexpected> one = std::move(sender.storing);
   if (one == nullptr) one = std::make_unique<Unexpected>();
   one->peer = from;
@@ -132,6 +125,29 @@ Status Mailbox::Impl::arrived(int from, const FrameHeader& header) {
   return {};
 }
 
+// The sender gave message `id` up. Whoever asks for it, now or later, is told.
+void Mailbox::Impl::withdrawn(int from, uint64_t id) {
+  Peer& sender = peer(from);
+  if (const auto found = sender.expected.find(id);
+      found != sender.expected.end()) {
+    const MessagePtr message = found->second;
+    sender.expected.erase(found);
+    return finish(message, withdrawn_error(*message));
+  }
+  for (Unexpected& one : unexpected_)
+    if (one.peer == from && one.header.id == id &&
+        one.header.kind == FrameKind::kOffer)
+      one.header.kind = FrameKind::kWithdrawn;
+}
+
+Status Mailbox::Impl::withdrawn_error(const Message& message) const {
+  return error(Code::kTimeout,
+               "{} on communicator {}: the sender gave it up, since its "
+               "time-out had passed\n  do: receive sooner, or raise the "
+               "sender's time-out",
+               describe(message), group_.name());
+}
+
 // ---- Moving -----------------------------------------------------------------
 
 // Channels from which nothing is wanted are left alone: over TCP a look at one
@@ -147,7 +163,10 @@ bool Mailbox::Impl::interested(int rank) const {
   });
 }
 
+// What failed moves nothing any more: the memory of what was under way may be
+// gone already.
 bool Mailbox::Impl::pass() {
+  if (stopped_ || group_.failed()) return false;
   bool moved = false;
   for (int rank = 0; rank < group_.size(); ++rank) {
     if (rank == group_.rank() || !interested(rank)) continue;
@@ -202,6 +221,15 @@ void Mailbox::Impl::peer_gone(int rank) {
   }
 }
 
+// No message is under way, and nothing is left to be said about any.
+bool Mailbox::Impl::idle() const {
+  if (!messages_.empty()) return false;
+  return group_.failed() ||
+         std::none_of(peers_.begin(), peers_.end(), [](const auto& one) {
+           return one != nullptr && !one->gone && one->line.has_frames();
+         });
+}
+
 bool Mailbox::Impl::nobody_left() const {
   return std::all_of(peers_.begin(), peers_.end(), [](const auto& one) {
     return one == nullptr || one->gone;
@@ -228,7 +256,7 @@ void Mailbox::Impl::serve() {
     // Also those that sleep() found to be over in its last look.
     call_finished(lock);
     if (stopped_) return;
-    if (messages_.empty()) {
+    if (idle()) {
       changed_.wait(lock, [&] { return stopped_ || !messages_.empty(); });
       looks = 0;
       continue;

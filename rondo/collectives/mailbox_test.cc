@@ -179,6 +179,104 @@ TEST_P(MailboxOver, TimeOutEndsOnlyItsMessage) {
   });
 }
 
+// Nobody looks at the sender's line any more when the offer is accepted.
+TEST_P(MailboxOver, WhoAsksForWhatWasGivenUpIsToldAtOnce) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> data = numbers(20000, comm.rank());
+    if (comm.rank() == 1) {
+      EXPECT_EQ(send(*box, data, 0, 8, 0.05).get().status.code(),
+                Code::kTimeout);
+      comm.barrier().value();
+      comm.barrier().value();
+      EXPECT_TRUE(send(*box, data, 0, 8).get().status.ok());
+    } else {
+      comm.barrier().value();
+      const End end = recv(*box, data, Mailbox::kAnySource, 8, 20).get();
+      EXPECT_THAT(end.status.message(), HasSubstr("gave it up"));
+      EXPECT_EQ(end.peer, 1);
+      comm.barrier().value();
+      // The mailbox goes on.
+      EXPECT_TRUE(recv(*box, data, 1, 8).get().status.ok());
+      EXPECT_EQ(data, numbers(20000, 1));
+    }
+    comm.barrier().value();
+  });
+}
+
+// One of them is half sent when its time is over.
+TEST_P(MailboxOver, ShortMessagesThatNobodyTakesTimeOutAlone) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    constexpr int kMany = 1000;
+    std::vector<int32_t> data(8192);
+    if (comm.rank() == 0) {
+      std::vector<std::vector<int32_t>> all;
+      std::vector<std::future<End>> ends;
+      for (int i = 0; i < kMany; ++i) all.push_back(numbers(8192, i));
+      for (auto& one : all) ends.push_back(send(*box, one, 1, 1, 0.5));
+      int32_t sent = 0;
+      for (auto& end : ends) {
+        const Status status = end.get().status;
+        if (status.ok()) ++sent;
+        EXPECT_TRUE(status.ok() || status.code() == Code::kTimeout);
+      }
+      EXPECT_LT(sent, kMany);
+      for (auto& one : all) std::fill(one.begin(), one.end(), -1);
+      std::vector<int32_t> count{sent};
+      comm.broadcast(count).value();
+      EXPECT_TRUE(send(*box, data, 1, 2).get().status.ok());
+    } else {
+      std::vector<int32_t> count(1);
+      comm.broadcast(count).value();
+      for (int32_t i = 0; i < count[0]; ++i) {
+        ASSERT_TRUE(recv(*box, data, 0, 1).get().status.ok());
+        ASSERT_EQ(data, numbers(8192, i));
+      }
+      EXPECT_TRUE(recv(*box, data, 0, 2).get().status.ok());
+    }
+    comm.barrier().value();
+  });
+}
+
+// What comes for a message that has ended is not written to its memory.
+TEST_P(MailboxOver, MemoryIsLeftAloneAfterAFailure) {
+  spawn_ranks(GetParam(), 2, [](Communicator& comm) {
+    auto box = Mailbox::open(comm).value();
+    std::vector<int32_t> token(1);
+    std::vector<int32_t> data = numbers(9000, 0);
+    if (comm.rank() == 1) {
+      comm.barrier().value();
+      EXPECT_TRUE(send(*box, token, 0, 1).get().status.ok());
+      auto sent = send(*box, data, 0, 2);
+      comm.barrier().value();
+      EXPECT_TRUE(sent.get().status.ok());  // it lies in the channel
+      comm.barrier().value();
+      comm.barrier().value();
+      return;
+    }
+    // Rank 0's thread is kept in a callback, so that nothing moves by itself.
+    std::latch inside(1);
+    std::latch release(1);
+    box->recv(token, {.peer = 1, .tag = 1}, [&](const Status&, int) {
+      inside.count_down();
+      release.wait();
+    });
+    comm.barrier().value();
+    inside.wait();
+    comm.barrier().value();
+    auto end = recv(*box, data, 1, 2);  // accepts the offer
+    comm.barrier().value();
+    box->abort("enough");
+    EXPECT_EQ(end.get().status.code(), Code::kCancelled);
+    std::fill(data.begin(), data.end(), -1);
+    EXPECT_FALSE(recv(*box, token, 1, 3).get().status.ok());
+    EXPECT_EQ(data, std::vector<int32_t>(9000, -1));
+    release.count_down();
+    comm.barrier().value();
+  });
+}
+
 TEST_P(MailboxOver, WhoCloses) {
   spawn_ranks(GetParam(), 2, [](Communicator& comm) {
     auto box = Mailbox::open(comm).value();

@@ -1,6 +1,7 @@
 #include "rondo/collectives/message_line.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace rondo {
 namespace {
@@ -9,10 +10,20 @@ constexpr int kStream = 0;
 
 }  // namespace
 
+Status FrameHeader::check() const {
+  if (magic != kMagic)
+    return error(Code::kInternal, "the stream is out of step");
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;
+  if (kind > FrameKind::kWithdrawn || zero != 0 ||
+      static_cast<int>(dtype) >= kDTypeCount || count < 0 || count > kMost)
+    return error(Code::kInternal, "a frame came that no rank sends");
+  return {};
+}
+
 void MessageLine::push(const FrameHeader& header, const void* payload,
                        std::function<void()> sent) {
   frames_.push_back(
-      {header, static_cast<const char*>(payload), 0, std::move(sent)});
+      {header, static_cast<const char*>(payload), 0, std::move(sent), {}});
 }
 
 bool MessageLine::send(bool& moved) {
@@ -42,15 +53,22 @@ bool MessageLine::send(bool& moved) {
   return true;
 }
 
-bool MessageLine::take_back(uint64_t id) {
+MessageLine::Taken MessageLine::take_back(uint64_t id) {
   const auto own =
       std::find_if(frames_.begin(), frames_.end(), [id](const Frame& frame) {
         return frame.header.id == id && frame.header.kind != FrameKind::kAccept;
       });
-  if (own == frames_.end()) return true;  // an offer that has left
-  if (own->sent_bytes > 0 || own->header.kind == FrameKind::kData) return false;
-  frames_.erase(own);
-  return true;
+  if (own == frames_.end()) return Taken::kOffered;
+  if (own->header.kind == FrameKind::kData) return Taken::kNot;
+  if (own->sent_bytes == 0) {
+    frames_.erase(own);
+    return Taken::kWhole;
+  }
+  if (own->header.kind == FrameKind::kOffer) return Taken::kOffered;
+  own->copy.assign(own->payload, own->payload + own->header.payload());
+  own->payload = own->copy.data();
+  own->sent = {};
+  return Taken::kWhole;
 }
 
 Status MessageLine::receive(const Place& place, const Arrived& arrived,
@@ -65,11 +83,10 @@ Status MessageLine::receive(const Place& place, const Arrived& arrived,
       moved = true;
       header_bytes_ += static_cast<size_t>(got);
       if (header_bytes_ < sizeof header_) continue;
-      if (header_.magic != FrameHeader::kMagic || header_.count < 0)
-        return error(Code::kInternal, "the stream is out of step");
+      RONDO_RETURN_IF_ERROR(header_.check());
       payload_bytes_ = 0;
       into_ = nullptr;
-      if (header_.payload() > 0) {
+      if (header_.carries()) {
         RONDO_ASSIGN_OR_RETURN(void* into, place(header_));
         into_ = static_cast<char*>(into);
       }

@@ -2,11 +2,11 @@
 //
 // A message of at most kEagerBytes is one frame, kEager with its payload. A
 // longer one is offered (kOffer), and sent (kData) once the peer has accepted
-// the offer (kAccept). An offer that was given up before it was accepted is
-// answered with kWithdrawn.
+// the offer (kAccept). One that is given up before that is withdrawn
+// (kWithdrawn); an acceptance that crosses this is ignored.
 //
 //   frame = header payload?
-//   header = magic:u32 kind:u8 dtype:u8 unused:u16 tag:i64 id:u64 count:i64
+//   header = magic:u32 kind:u8 dtype:u8 zero:u16 tag:i64 id:u64 count:i64
 //
 // Not thread-safe: the mailbox's lock guards it.
 #pragma once
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <vector>
 
 #include "rondo/base/status.h"
 #include "rondo/tensor/dtype.h"
@@ -31,17 +32,19 @@ struct FrameHeader {
   uint32_t magic = kMagic;
   FrameKind kind = FrameKind::kEager;
   DType dtype = DType::kF32;
-  uint16_t unused = 0;
+  uint16_t zero = 0;
   int64_t tag = 0;
   uint64_t id = 0;  // of the message, among its sender's
   int64_t count = 0;
 
   // Of the message, which only kEager and kData carry.
   size_t bytes() const { return static_cast<size_t>(count) * size_of(dtype); }
-  size_t payload() const {
-    const bool has = kind == FrameKind::kEager || kind == FrameKind::kData;
-    return has ? bytes() : 0;
+  bool carries() const {
+    return kind == FrameKind::kEager || kind == FrameKind::kData;
   }
+  size_t payload() const { return carries() ? bytes() : 0; }
+  // Whether a header that came can be one, before anything else looks at it.
+  Status check() const;
 };
 static_assert(sizeof(FrameHeader) == 32);
 
@@ -55,12 +58,17 @@ class MessageLine {
   bool has_frames() const { return !frames_.empty(); }
   // Sends what can be sent now. False: the channel is broken.
   bool send(bool& moved);
-  // Takes back message `id` if nothing of it has left: true. An accepted one is
-  // being sent: false.
-  bool take_back(uint64_t id);
+  // Takes back message `id`, whose memory goes, as far as that can be done.
+  enum class Taken {
+    kWhole,    // nothing of it had left, or it leaves from a copy
+    kOffered,  // its offer has left, and is to be withdrawn
+    kNot,      // it is long and being sent
+  };
+  Taken take_back(uint64_t id);
 
-  // Receives what is there. For each frame `place` gives the memory for its
-  // payload (and may refuse), and `arrived` is told when it is there.
+  // Receives what is there. `place` gives the memory for the payload of a frame
+  // that carries one, even an empty one (and may refuse), and `arrived` is told
+  // when the frame is there.
   using Place = std::function<Result<void*>(const FrameHeader&)>;
   using Arrived = std::function<Status(const FrameHeader&)>;
   Status receive(const Place& place, const Arrived& arrived, bool& moved);
@@ -75,6 +83,7 @@ class MessageLine {
     const char* payload = nullptr;
     size_t sent_bytes = 0;  // of header and payload together
     std::function<void()> sent;
+    std::vector<char> copy;  // of the payload, when its owner took it back
   };
 
   Channel* channel_;

@@ -140,6 +140,11 @@ void Accumulator::set_step(int64_t step) {
   step_ = std::max(step_, step);
 }
 
+void Accumulator::resume_at(int64_t step) {
+  const std::lock_guard lock(mutex_);
+  step_ = step;
+}
+
 int64_t Accumulator::count() const {
   const std::lock_guard lock(mutex_);
   return count_;

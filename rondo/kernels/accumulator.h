@@ -44,6 +44,8 @@ class RONDO_API Accumulator final : public Waitable {
   void take(KernelContext& context, int64_t required, AsyncKernel::Done done);
   // Unless it is further already.
   void set_step(int64_t step);
+  // Be it further or not.
+  void resume_at(int64_t step);
   int64_t count() const;
 
  private:

@@ -116,10 +116,14 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
   const size_t count = step.graph->nodes().size();
   std::vector<std::vector<bool>> allowed(count);  // by group
   std::vector<std::optional<size_t>> chosen(count);
+  // A function of the program is where the program is, with the first device.
+  const DeviceName here{devices_[0].job, devices_[0].task, {}, {}};
   auto ask = [&](const Node& node) -> Status {
-    if (node.device().empty()) return {};
-    RONDO_ASSIGN_OR_RETURN(const DeviceName wanted,
-                           DeviceName::parse(node.device()));
+    const bool host_call = node.op().name == "HostCall";
+    if (node.device().empty() && !host_call) return {};
+    RONDO_ASSIGN_OR_RETURN(
+        const DeviceName wanted,
+        node.device().empty() ? here : DeviceName::parse(node.device()));
     auto& before = allowed[groups.of(node)];
     std::vector<bool> both(devices_.size());
     bool any = false;

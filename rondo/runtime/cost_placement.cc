@@ -113,8 +113,9 @@ Result<bool> CostPlacement::place_again(const Graph& graph,
   old.state = before_.state;
   RONDO_ASSIGN_OR_RETURN(Replacement again,
                          replace_pays(*step.graph, old, request()));
+  // Either way, explain() tells what the step takes by what is known now.
+  at->second = std::move(again.pays ? again.placement : again.old);
   if (!again.pays) return false;
-  at->second = std::move(again.placement);
   set_devices(at->second, step);
   return true;
 }

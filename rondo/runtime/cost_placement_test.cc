@@ -86,6 +86,17 @@ TEST_F(ReplacementTest, ItStaysWhereNothingIsBetter) {
   EXPECT_FALSE(placement_.place_again(g_, quick, again).value());
 }
 
+TEST_F(ReplacementTest, ThePredictionIsOfWhatIsKnownNow) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  // One node after the other: there is nothing to gain.
+  add_time(times_, "a", at(first, "a"), 10'000);
+  Subgraph again = step_of(y_);
+  ASSERT_FALSE(placement_.place_again(g_, times_, again).value());
+  EXPECT_THAT(placement_.explain(g_, again).value(),
+              HasSubstr("predicted step: 10 ms"));
+}
+
 TEST_F(ReplacementTest, ItMovesOnce) {
   Subgraph first = step_of(y_);
   placement_.place(g_, first).value();
@@ -103,31 +114,57 @@ TEST_F(ReplacementTest, ItMovesOnce) {
   EXPECT_EQ(at(fourth, "b"), at(second, "b"));
 }
 
-TEST_F(ReplacementTest, SizesAndTransfersAreLearned) {
-  Subgraph first = step_of(y_);
-  placement_.place(g_, first).value();
-  Subgraph split = step_of(y_);
-  ASSERT_TRUE(placement_.place_again(g_, slow(first), split).value());
-  const std::string from = at(split, "a") == at(split, "y") ? "b" : "a";
-  Timeline times;
-  times.add({.node = from,
-             .op = "Any",
-             .us = 10'000,
-             .device = at(split, from),
-             .bytes = {4}});
-  times.add({.node = from + "/send",
-             .op = "Send",
-             .start_us = 10'000,
-             .us = 5,
-             .device = at(split, from)});
-  // It waits from the beginning; 0.1 s is how long the tensor takes.
-  times.add({.node = from + "/recv",
-             .op = "Recv",
-             .us = 110'000,
-             .device = at(split, "y")});
-  Subgraph again = step_of(y_);
-  EXPECT_TRUE(placement_.place_again(g_, times, again).value());
-  EXPECT_EQ(at(again, "a"), at(again, "b")) << "the link is too slow";
+// Its two nodes are on two devices, by their times.
+class SplitTest : public ReplacementTest {
+ protected:
+  SplitTest() {
+    Subgraph first = step_of(y_);
+    placement_.place(g_, first).value();
+    split_ = step_of(y_);
+    EXPECT_TRUE(placement_.place_again(g_, slow(first), split_).value());
+    from_ = at(split_, "a") == at(split_, "y") ? "b" : "a";
+    sent_.add({.node = from_,
+               .op = "Any",
+               .us = 10'000,
+               .device = at(split_, from_),
+               .bytes = {4}});
+    sent_.add({.node = from_ + "/send",
+               .op = "Send",
+               .start_us = 10'000,
+               .us = 5,
+               .device = at(split_, from_)});
+  }
+  // It waits from the beginning.
+  void receive(double until_us) {
+    sent_.add({.node = from_ + "/recv",
+               .op = "Recv",
+               .us = until_us,
+               .device = at(split_, "y")});
+  }
+  void expect_joined() {
+    Subgraph again = step_of(y_);
+    EXPECT_TRUE(placement_.place_again(g_, sent_, again).value());
+    EXPECT_EQ(at(again, "a"), at(again, "b")) << "the link is too slow";
+  }
+
+  Subgraph split_;
+  std::string from_;
+  Timeline sent_;
+};
+
+TEST_F(SplitTest, SizesAndTransfersAreLearned) {
+  receive(110'000);
+  expect_joined();
+}
+
+TEST_F(SplitTest, WakingUpIsPartOfATransfer) {
+  receive(10'010);
+  sent_.add({.node = "y",
+             .op = "Mul",
+             .start_us = 110'000,
+             .us = 1,
+             .device = at(split_, "y")});
+  expect_joined();
 }
 
 TEST_F(CostPlacementTest, WhereAVariableAsksToBe) {

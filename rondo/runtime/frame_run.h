@@ -1,7 +1,6 @@
 // FrameRun: a frame of a plan while a step runs it.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,7 +28,7 @@ struct FrameRun {
   FrameRun* parent = nullptr;
   Iteration* parent_iteration = nullptr;
   // Oldest first; the front goes when nothing can happen in it any more.
-  std::deque<std::unique_ptr<Iteration>> live;
+  std::vector<std::unique_ptr<Iteration>> live;
   int next_number = 0;
   int enters_left = 0;
   struct Token {
@@ -39,6 +38,7 @@ struct FrameRun {
   };
   std::vector<Token> constants;  // for every iteration
   std::vector<Token> deferred;   // for an iteration that has to wait
+  std::vector<Token> resumed;    // no longer deferred; only while they are sent
   std::vector<char> left;        // by exit: whether a live token has left
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -128,7 +127,7 @@ class RONDO_API Master {
   std::mutex mutex_;
   // Guarded by mutex_. A plan goes when it is placed again and its last run has
   // ended.
-  std::map<PlanKey, std::shared_ptr<Plan>> plans_;
+  PlanMap<std::shared_ptr<Plan>> plans_;
   PlanKey key_;  // of the plan that is looked for; keeps its memory
 };
 

@@ -45,6 +45,7 @@ struct Dense {
         step(placeholder(g, {.dtype = DType::kI64, .name = "step"})),
         apply(accumulator.apply_grad(gradient, step)),
         set(accumulator.set_global_step(step)),
+        resume(accumulator.resume_at(step)),
         count(accumulator.num_accumulated()),
         n(placeholder(g, {.dtype = DType::kI64, .name = "n"})),
         take(accumulator.take_grad(n)),
@@ -67,7 +68,7 @@ struct Dense {
   Graph g;
   ConditionalAccumulator accumulator;
   Value gradient, step;
-  Node &apply, &set;
+  Node &apply, &set, &resume;
   Value count, n, take;
   Session session;
 };
@@ -104,6 +105,17 @@ TEST(ConditionalAccumulator, DropsWhatIsStale) {
   EXPECT_EQ(a.accumulated(), 0);
   a.give({7, 7}, 5).value();
   EXPECT_THAT(all(a.taken(1).value()), ElementsAre(7, 7));
+}
+
+TEST(ConditionalAccumulator, ResumesAtAnEarlierStep) {
+  Dense a;
+  a.session.run(a.set, {{a.step, number(5)}}).value();
+  a.give({1, 1}, 5).value();
+  a.session.run(a.resume, {{a.step, number(2)}}).value();
+  a.give({9, 9}, 1).value();
+  EXPECT_EQ(a.accumulated(), 1);
+  a.give({3, 3}, 2).value();
+  EXPECT_THAT(all(a.taken(2).value()), ElementsAre(2, 2));
 }
 
 TEST(ConditionalAccumulator, WaitsForEnough) {

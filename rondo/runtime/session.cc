@@ -1,7 +1,6 @@
 #include "rondo/runtime/session.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 
 #include "rondo/base/cores.h"
@@ -189,7 +188,7 @@ class OneDevice final : public Session::Impl {
   ActiveRuns runs_;
   std::mutex mutex_;
   // Guarded by mutex_; parts never go.
-  std::map<PlanKey, std::shared_ptr<CompiledPart>> parts_;
+  PlanMap<std::shared_ptr<CompiledPart>> parts_;
   PlanKey key_;  // of the part that is looked for; keeps its memory
   WorkerPool workers_;
 };

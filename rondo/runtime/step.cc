@@ -22,7 +22,11 @@ struct Step::AsyncRun {
 };
 
 Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
-    : plan_(plan), allocator_(allocator), resources_(resources) {
+    : plan_(plan),
+      allocator_(allocator),
+      resources_(resources),
+      spare_frames_(plan.frames.size()),
+      spare_iterations_(plan.frames.size()) {
   add_iteration(root_);
 }
 

@@ -99,6 +99,8 @@ class Step {
   void to_edges(FrameRun& frame, Iteration& iteration, int number,
                 const Tensor& tensor, bool dead);
   FrameRun& child_of(FrameRun& frame, Iteration& iteration, int target);
+  void drop_oldest(FrameRun& frame);
+  void drop(FrameRun& frame);
   void clean_up(FrameRun& frame);
   void fail(Status status);
   bool over() const {
@@ -122,6 +124,10 @@ class Step {
   int in_progress_ = 0;       // taken and not complete
   bool told_to_cancel_ = false;
   FrameRun root_;
+  // Frames and iterations that are over, by number of the frame, whose memory
+  // the next ones use.
+  std::vector<std::vector<std::unique_ptr<FrameRun>>> spare_frames_;
+  std::vector<std::vector<std::unique_ptr<Iteration>>> spare_iterations_;
   // Memory for what kernels give, of threads that do not work at the moment.
   std::vector<std::vector<Tensor>> spare_outputs_;
   Status status_;

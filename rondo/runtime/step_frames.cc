@@ -6,10 +6,23 @@
 #include "rondo/runtime/step.h"
 
 namespace rondo {
+namespace {
+
+// One that is over, or a new one.
+template <class T>
+std::unique_ptr<T> take(std::vector<std::unique_ptr<T>>& spare) {
+  if (spare.empty()) return std::make_unique<T>();
+  std::unique_ptr<T> taken = std::move(spare.back());
+  spare.pop_back();
+  return taken;
+}
+
+}  // namespace
 
 Iteration& Step::add_iteration(FrameRun& frame) {
-  const StepPlan::Frame& plan = plan_.frames[static_cast<size_t>(frame.frame)];
-  auto iteration = std::make_unique<Iteration>();
+  const auto at = static_cast<size_t>(frame.frame);
+  const StepPlan::Frame& plan = plan_.frames[at];
+  auto iteration = take(spare_iterations_[at]);
   iteration->number = frame.next_number++;
   iteration->slots.resize(static_cast<size_t>(plan.slots));
   iteration->waits = plan.waits;
@@ -36,8 +49,9 @@ void Step::to_edges(FrameRun& frame, Iteration& iteration, int number,
 FrameRun& Step::child_of(FrameRun& frame, Iteration& iteration, int target) {
   for (const auto& child : iteration.children)
     if (child->frame == target) return *child;
-  auto child = std::make_unique<FrameRun>();
+  auto child = take(spare_frames_[static_cast<size_t>(target)]);
   child->frame = target;
+  child->next_number = 0;
   child->parent = &frame;
   child->parent_iteration = &iteration;
   const StepPlan::Frame& plan = plan_.frames[static_cast<size_t>(target)];
@@ -89,6 +103,27 @@ void Step::next(const Ready& ready, const Tensor& tensor) {
   to_edges(frame, *frame.live[at], ready.item, tensor, false);
 }
 
+void Step::drop_oldest(FrameRun& frame) {
+  std::unique_ptr<Iteration> oldest = std::move(frame.live.front());
+  frame.live.erase(frame.live.begin());
+  // What nobody took.
+  for (Tensor& slot : oldest->slots) slot.release();
+  spare_iterations_[static_cast<size_t>(frame.frame)].push_back(
+      std::move(oldest));
+}
+
+// A frame without iterations.
+void Step::drop(FrameRun& frame) {
+  auto& around = frame.parent_iteration->children;
+  const auto at = std::find_if(around.begin(), around.end(), [&](auto& child) {
+    return child.get() == &frame;
+  });
+  std::unique_ptr<FrameRun> gone = std::move(*at);
+  around.erase(at);
+  gone->constants.clear();
+  spare_frames_[static_cast<size_t>(gone->frame)].push_back(std::move(gone));
+}
+
 // Drops iterations, oldest first, in which nothing can happen any more, lets
 // those that had to wait begin, and ends the frame when none is left.
 void Step::clean_up(FrameRun& frame) {
@@ -98,22 +133,21 @@ void Step::clean_up(FrameRun& frame) {
         (oldest.number == 0 && frame.enters_left > 0))
       return;
     // Tokens for the iteration behind the newest were all deferred, or none.
-    auto deferred = std::move(frame.deferred);
-    frame.deferred.clear();
-    if (!deferred.empty()) {
+    std::swap(frame.deferred, frame.resumed);
+    if (!frame.resumed.empty()) {
       Iteration& fresh = add_iteration(frame);
-      for (const FrameRun::Token& token : deferred)
+      for (const FrameRun::Token& token : frame.resumed)
         to_edges(frame, fresh, token.item, token.tensor, false);
+      frame.resumed.clear();
     }
-    frame.live.pop_front();
+    drop_oldest(frame);
   }
   FrameRun* parent = frame.parent;
   Iteration& around = *frame.parent_iteration;
   const auto& exits = plan_.frames[static_cast<size_t>(frame.frame)].exits;
   for (size_t i = 0; i < exits.size(); ++i)
     if (!frame.left[i]) to_edges(*parent, around, exits[i], Tensor(), true);
-  std::erase_if(around.children,
-                [&](const auto& child) { return child.get() == &frame; });
+  drop(frame);
   if (parent->parent && around.in_progress == 0) clean_up(*parent);
 }
 

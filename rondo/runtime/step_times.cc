@@ -30,8 +30,48 @@ Value value_of(const Graph& step, std::string_view base) {
   return node->output(output);
 }
 
+// When the operations of a device ran.
+class Work {
+ public:
+  explicit Work(std::vector<Event> events) : events_(std::move(events)) {
+    std::ranges::sort(events_, {}, &Event::start_us);
+    double latest = 0;
+    for (const Event& event : events_)
+      ends_.push_back(latest = std::max(latest, event.start_us + event.us));
+  }
+  // How long the device slept on after a Recv that ended at `us`; 0 when an
+  // operation was running, and when another Recv woke it.
+  double sleep_after(double us) const {
+    const auto next =
+        std::ranges::upper_bound(events_, us, {}, &Event::start_us);
+    if (next == events_.end() || next->op == "Recv") return 0;
+    const auto at = static_cast<size_t>(next - events_.begin());
+    return at > 0 && ends_[at - 1] > us ? 0 : next->start_us - us;
+  }
+
+ private:
+  std::vector<Event> events_;  // by their start
+  std::vector<double> ends_;   // of each and those before it, the latest
+};
+
+// What each device did. A Recv is there as an instant, its end.
+std::map<std::string, Work> work_of(const std::vector<Event>& events) {
+  std::map<std::string, std::vector<Event>> by_device;
+  for (Event event : events) {
+    if (event.op == "Send") continue;
+    if (event.op == "Recv") {
+      event.start_us += event.us;
+      event.us = 0;
+    }
+    by_device[event.device].push_back(std::move(event));
+  }
+  std::map<std::string, Work> work;
+  for (auto& [device, done] : by_device) work.emplace(device, std::move(done));
+  return work;
+}
+
 // From the start of the Send, or of the Recv where that came to wait later, to
-// the end of the Recv.
+// the end of the Recv, and until a device that slept has woken up.
 void record_transfers(const std::vector<Event>& events, const Graph& step,
                       const Placement& placed, CostModel& costs) {
   constexpr std::string_view kRecv = "/recv";
@@ -48,6 +88,7 @@ void record_transfers(const std::vector<Event>& events, const Graph& step,
         event.start_us);
     if (!fresh) found->second = std::min(found->second, event.start_us);
   }
+  const std::map<std::string, Work> work = work_of(events);
   for (const Event& event : events) {
     if (event.op != "Recv" || !event.node.ends_with(kRecv)) continue;
     const std::string_view base =
@@ -58,8 +99,9 @@ void record_transfers(const std::vector<Event>& events, const Graph& step,
     const std::string& from = placed.device_of(*value.node);
     const auto found = sent.find(key(from, base));
     if (found == sent.end()) continue;
-    const double us =
-        event.start_us + event.us - std::max(found->second, event.start_us);
+    const double end = event.start_us + event.us;
+    const double us = end - std::max(found->second, event.start_us) +
+                      work.at(event.device).sleep_after(end);
     if (us > 0)
       costs.record_transfer(from, event.device, costs.bytes(value), us / 1e6);
   }

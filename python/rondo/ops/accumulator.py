@@ -70,6 +70,11 @@ class ConditionalAccumulatorBase:
         """Gradients of steps before this one are stale. It never goes back."""
         return self._make("AccumulatorSetGlobalStep", [new_global_step], name)
 
+    def resume_at(self, global_step: Any, name: str | None = None) -> Operation:
+        """The same, be it an earlier step: after a checkpoint was restored. What it
+        has stays."""
+        return self._make("AccumulatorResumeAt", [global_step], name)
+
     def _make(self, op, inputs, name):
         verb = op[op.index("Accumulator") + len("Accumulator") :]
         label = name or f"{self._name.rsplit('/', 1)[-1]}_{verb}"

@@ -8,7 +8,7 @@ from .. import _core
 from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor, graph_of, origin
 from ..framework.dtypes import as_dtype
-from ..framework.graph import GraphKeys, Operation
+from ..framework.graph import GraphKeys
 from ..framework.op_gradients import gradient_for, with_gradient
 from . import array
 
@@ -73,7 +73,7 @@ def py_func(func, inp, Tout, stateful=True, name=None):
         graph._core, function, values, types, name or "PyFunc", origin()
     )
     graph._host_functions.append(function)
-    made = Operation(node, graph)
+    made = graph._added(node)
     gradient = gradient_for(graph, "HostCall")
     if gradient is not None:
         made = with_gradient(made, gradient, origin())
@@ -156,7 +156,7 @@ def custom_gradient(f):
             origin(),
         )
         graph._host_functions.append(asked)
-        outputs = Operation(node, graph).outputs
+        outputs = graph._added(node).outputs
         return type(result)(outputs) if several else outputs[0]
 
     return differentiated

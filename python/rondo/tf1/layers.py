@@ -1,18 +1,21 @@
 """tf.layers, with TensorFlow 1's names of arguments, and its classes."""
 
 from .. import layers as _layers
+from ..errors import InvalidArgumentError
+from ..framework.build import convert_to_tensor
 from ..framework.variable_scope import variable_scope
+from ..ops.array import transpose
 from ._missing import getattr_of
 from ._old_names import accepting
 
 __getattr__ = getattr_of("tf.layers")
 
 _OPTIONS = {
-    "ignored": ("_scope", "_reuse", "fused", "virtual_batch_size"),
+    "ignored": ("fused",),
     "refused": (
         "activity_regularizer", "kernel_constraint", "bias_constraint",
         "beta_regularizer", "gamma_regularizer", "beta_constraint",
-        "gamma_constraint", "renorm", "adjustment",
+        "gamma_constraint", "renorm", "adjustment", "virtual_batch_size",
     ),
 }  # fmt: skip
 
@@ -25,7 +28,18 @@ max_pooling1d = _layers.max_pooling1d
 max_pooling2d = _layers.max_pooling2d
 average_pooling2d = _layers.average_pooling2d
 dropout = _layers.dropout
-flatten = accepting(_layers.flatten, ignored=("data_format",))
+
+
+def flatten(inputs, name=None, data_format="channels_last"):
+    """All axes but the first as one, the channels last."""
+    x = convert_to_tensor(inputs)
+    if data_format == "channels_first" and (x.shape.ndims or 0) > 2:
+        x = transpose(x, [0, *range(2, x.shape.ndims), 1])
+    elif data_format not in ("channels_last", "channels_first"):
+        raise InvalidArgumentError(f"flatten: data_format is {data_format!r}")
+    return _layers.flatten(x, name)
+
+
 batch_normalization = accepting(_layers.batch_normalization, **_OPTIONS)
 
 
@@ -38,6 +52,11 @@ class Layer:
     _first = ()
 
     def __init__(self, *args, name=None, **options):
+        if len(args) > len(self._first):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: by place it takes "
+                f"{', '.join(self._first) or 'nothing'}; give the others by name"
+            )
         options.update(zip(self._first, args))  # noqa: B905
         self._options = options
         self._given = name

@@ -137,9 +137,10 @@ class CheckpointSaverHook(SessionRunHook):
         if self._scaffold is not None:
             return self._scaffold.saver
         found = get_default_graph().get_collection(GraphKeys.SAVERS)
-        if not found:
+        if len(found) != 1:
             raise InvalidArgumentError(
-                "CheckpointSaverHook: there is no saver; pass saver or scaffold"
+                f"CheckpointSaverHook: the graph has {len(found)} savers; pass saver "
+                "or scaffold"
             )
         self._saver = found[0]
         return self._saver
@@ -220,6 +221,10 @@ class LoggingTensorHook(SessionRunHook):
         if every_n_iter is None and every_n_secs is None and not at_end:
             raise InvalidArgumentError(
                 "LoggingTensorHook: it takes every_n_iter, every_n_secs or at_end"
+            )
+        if every_n_iter is not None and every_n_iter <= 0:
+            raise InvalidArgumentError(
+                f"LoggingTensorHook: every_n_iter is {every_n_iter}; expected 1 or more"
             )
         if not isinstance(tensors, dict):
             tensors = {getattr(t, "name", t): t for t in tensors}

@@ -143,13 +143,9 @@ def batch(
     name=None,
 ):
     """Batches of what `tensors`, a list or dict, are in one run after another."""
-    return _batched(
-        [tensors] * num_threads, batch_size, enqueue_many, shapes,
-        allow_smaller_final_batch, name or "batch",
-        lambda dtypes, shapes: FIFOQueue(
-            capacity, dtypes, shapes, shared_name=shared_name
-        ),
-        dynamic_pad=dynamic_pad,
+    return batch_join(
+        [tensors] * num_threads, batch_size, capacity, enqueue_many, shapes,
+        dynamic_pad, allow_smaller_final_batch, shared_name, name or "batch",
     )  # fmt: skip
 
 
@@ -189,13 +185,10 @@ def shuffle_batch(
     name=None,
 ):
     """As batch, in random order: drawn from at least min_after_dequeue elements."""
-    return _batched(
-        [tensors] * num_threads, batch_size, enqueue_many, shapes,
-        allow_smaller_final_batch, name or "shuffle_batch",
-        lambda dtypes, shapes: RandomShuffleQueue(
-            capacity, min_after_dequeue, dtypes, shapes, seed=seed,
-            shared_name=shared_name,
-        ),
+    return shuffle_batch_join(
+        [tensors] * num_threads, batch_size, capacity, min_after_dequeue, seed,
+        enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        name or "shuffle_batch",
     )  # fmt: skip
 
 

@@ -116,7 +116,12 @@ class MonitoredSession:
         self._recovering = False  # no run has succeeded since the last failure
         for hook in self._hooks:
             hook.begin()
-        self._open()
+        # Servers may come and go while the variables get their values, too.
+        try:
+            self._until_it_works(self._want_session)
+        except BaseException:
+            self._drop()  # nobody else can: there is no object to close
+            raise
 
     @property
     def graph(self):
@@ -125,42 +130,47 @@ class MonitoredSession:
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """As Session.run, with what the hooks add.
 
-        A session that is lost is made anew for as long as ten minutes.
+        A session that is lost is made anew for as long as ten minutes. Once a
+        hook has asked for the end, it is an error.
         """
-        until, pause = None, 0.1
-        while True:
+
+        def once():
             if self._closed:
                 raise RuntimeError("run: this session is closed")
-            try:
-                if self._session is None:
-                    self._open()
-                result = self._run(fetches, feed_dict, options, run_metadata)
-                self._recovering = False
-                return result
-            except _RECOVERABLE as e:
-                if not self._recovers:
-                    raise
-                _log.warning("A new session is made, as the last one failed: %s", e)
-                self._drop()
-                now = time.monotonic()
-                until = until or now + _RECOVERY_SECS
-                if now + pause > until:
-                    raise
-                if self._recovering:
-                    time.sleep(pause)
-                    pause = min(2 * pause, 5.0)
-                self._recovering = True
+            if self._stopping:
+                raise RuntimeError(
+                    "run: a hook has asked for the end; call should_stop() before "
+                    "each run"
+                )
+            self._want_session()
+            return self._run(fetches, feed_dict, options, run_metadata)
+
+        return self._until_it_works(once)
 
     def run_step_fn(self, step_fn):
         """step_fn(step_context): its session runs without hooks, run_with_hooks
-        with them."""
+        with them, and request_stop raises StopIteration, which ends the `with`."""
+        if self._closed:
+            raise RuntimeError("run_step_fn: this session is closed")
+        self._want_session()
         return step_fn(StepContext(self))
 
     def should_stop(self):
-        """Whether a hook, a thread or close() asked for the end."""
+        """Whether a hook, a thread or close() asked for the end. A thread that lost
+        a worker or server did not: the next run is in a new session."""
         if self._closed or self._stopping:
             return True
-        return self._coord is not None and self._coord.should_stop()
+        if self._coord is None or not self._coord.should_stop():
+            return False
+        try:
+            self._coord.raise_requested_exception()
+        except _RECOVERABLE as e:
+            if self._recovers:
+                self._lose(e)
+                return False
+        except Exception:
+            pass  # close() raises it
+        return True
 
     def close(self):
         """The end: hooks are told, threads stopped, the session closed."""
@@ -175,6 +185,31 @@ class MonitoredSession:
             return True
         self._close(value)
         return False
+
+    def _until_it_works(self, call):
+        """What call() gives, with a new session each time one is lost."""
+        until, pause = None, 0.1
+        while True:
+            try:
+                result = call()
+                self._recovering = False
+                return result
+            except _RECOVERABLE as e:
+                if not self._recovers:
+                    raise
+                self._lose(e)
+                now = time.monotonic()
+                until = until or now + _RECOVERY_SECS
+                if now + pause > until:
+                    raise
+                if self._recovering:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 5.0)
+                self._recovering = True
+
+    def _want_session(self):
+        if self._session is None:
+            self._open()
 
     def _open(self):
         with self._graph.as_default():
@@ -217,6 +252,11 @@ class MonitoredSession:
             hook.after_run(context, SessionRunValues(results.get(i), options, metadata))
         self._stopping = self._stopping or context.stop_requested
         return results["caller"]
+
+    def _lose(self, error):
+        """Gives up a session that failed."""
+        _log.warning("A new session is made, as the last one failed: %s", error)
+        self._drop()
 
     def _drop(self):
         session, coord = self._session, self._coord
@@ -263,7 +303,9 @@ class StepContext:
         return self._monitored.run(*args, **kwargs)
 
     def request_stop(self):
+        """Ends the step function, and the `with` of the session."""
         self._monitored._stopping = True
+        raise StopIteration("the step function asked for the end")
 
 
 class SingularMonitoredSession(MonitoredSession):
@@ -331,7 +373,7 @@ def MonitoredTrainingSession(
     hooks += list(chief_only_hooks or ())
     creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     summary_dir = summary_dir or checkpoint_dir
-    every = _period(save_summaries_secs, save_summaries_steps, (None, 100))
+    every = _period("summaries", save_summaries_secs, save_summaries_steps, (None, 100))
     if summary_dir:
         summary_dir = os.fspath(summary_dir)
         if log_step_count_steps and get_global_step() is not None:
@@ -347,7 +389,9 @@ def MonitoredTrainingSession(
                     scaffold=scaffold,
                 )
             )
-    every = _period(save_checkpoint_secs, save_checkpoint_steps, (600, None))
+    every = _period(
+        "checkpoint", save_checkpoint_secs, save_checkpoint_steps, (600, None)
+    )
     if checkpoint_dir and every:
         hooks.append(
             _hooks.CheckpointSaverHook(
@@ -357,12 +401,16 @@ def MonitoredTrainingSession(
     return MonitoredSession(creator, hooks, stop_grace_period_secs)
 
 
-def _period(secs, steps, default):
+def _period(what, secs, steps, default):
     """(seconds, steps) of which one is None; None for never."""
     if secs is _UNSET and steps is _UNSET:
         return default
-    secs = None if secs is _UNSET else secs
-    steps = None if steps is _UNSET else steps
-    if not secs and not steps:
-        return None
-    return (None, steps) if steps else (secs, None)
+    secs, steps = (
+        None if x is _UNSET or x is None or x <= 0 else x for x in (secs, steps)
+    )
+    if secs and steps:
+        raise InvalidArgumentError(
+            f"MonitoredTrainingSession: it takes save_{what}_secs or "
+            f"save_{what}_steps, not both"
+        )
+    return (secs, steps) if secs or steps else None

@@ -4,6 +4,7 @@ from ..errors import InvalidArgumentError
 from ..framework.graph import GraphKeys, get_default_graph
 from ..framework.saver import Saver
 from ..framework.variable import (
+    global_variables,
     global_variables_initializer,
     group,
     local_variables_initializer,
@@ -64,6 +65,12 @@ class Scaffold:
         if self._ready_op is None:
             self._ready_op = _collected(
                 GraphKeys.READY_OP, report_uninitialized_variables
+            )
+        if self._ready_for_local_init_op is None:
+            # Local variables may begin with what global ones are.
+            self._ready_for_local_init_op = _collected(
+                GraphKeys.READY_FOR_LOCAL_INIT_OP,
+                lambda: report_uninitialized_variables(global_variables()),
             )
         if self._local_init_op is None:
             self._local_init_op = _collected(

@@ -1,5 +1,6 @@
 """SessionManager: sessions that are ready to train, from a checkpoint or not."""
 
+import contextlib
 import logging
 import time
 
@@ -9,6 +10,15 @@ from ..framework.graph import get_default_graph
 from ..framework.session import Session
 
 _log = logging.getLogger("rondo")
+
+
+@contextlib.contextmanager
+def _closed_on_error(session):
+    try:
+        yield
+    except BaseException:
+        session.close()
+        raise
 
 
 class SessionManager:
@@ -32,6 +42,7 @@ class SessionManager:
         self._ready_for_local_init_op = ready_for_local_init_op
         self._graph = graph or get_default_graph()
         self._recovery_wait_secs = recovery_wait_secs
+        self._local_init_run_options = local_init_run_options
 
     def prepare_session(
         self,
@@ -57,7 +68,7 @@ class SessionManager:
             max_wait_secs,
             config,
         )
-        try:
+        with _closed_on_error(session):
             if not restored:
                 if init_op is None and init_fn is None and self._local_init_op is None:
                     raise InvalidArgumentError(
@@ -69,9 +80,6 @@ class SessionManager:
                 if init_fn is not None:
                     init_fn(session)
             self._make_ready(session)
-        except BaseException:
-            session.close()
-            raise
         return session
 
     def recover_session(
@@ -85,14 +93,15 @@ class SessionManager:
         config=None,
     ):
         """(session, whether a checkpoint was restored)."""
-        session = Session(master, graph=self._graph, config=config)
         path = checkpoint_filename_with_path
         if path is None and checkpoint_dir is not None and saver is not None:
             path = self._latest(checkpoint_dir, wait_for_checkpoint, max_wait_secs)
+        session = Session(master, graph=self._graph, config=config)
         if path is None or saver is None:
             return session, False
         _log.info("Restoring parameters from %s", path)
-        saver.restore(session, path)
+        with _closed_on_error(session):
+            saver.restore(session, path)
         state = checkpoint_dir and get_checkpoint_state(checkpoint_dir)
         if state:
             saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
@@ -108,7 +117,8 @@ class SessionManager:
         until = time.monotonic() + max_wait_secs
         while True:
             session = Session(master, graph=self._graph, config=config)
-            missing = self._try_local_init(session)
+            with _closed_on_error(session):
+                missing = self._try_local_init(session)
             if not missing:
                 return session
             session.close()
@@ -147,7 +157,7 @@ class SessionManager:
         if missing:
             return missing
         if self._local_init_op is not None:
-            session.run(self._local_init_op)
+            session.run(self._local_init_op, options=self._local_init_run_options)
         return self._left_out(session, self._ready_op)
 
     @staticmethod

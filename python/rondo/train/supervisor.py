@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 
-from ..errors import InvalidArgumentError
+from ..errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from ..framework.coordinator import Coordinator
 from ..framework.graph import GraphKeys, get_default_graph
 from ..framework.queue_runner import start_queue_runners
@@ -24,6 +24,10 @@ from .session_manager import SessionManager
 from .step_timer import SecondOrStepTimer
 
 _log = logging.getLogger("rondo")
+
+# What a body raises because of a stop that was asked for: the coordinator knows
+# what else there is to say.
+_OF_THE_STOP = (CancelledError, OutOfRangeError)
 
 
 class Supervisor:
@@ -75,30 +79,41 @@ class Supervisor:
         self._basename = checkpoint_basename
         self._coord = Coordinator()
         with self._graph.as_default():
-            self._ready_op = _default(ready_op, report_uninitialized_variables)
-            self._init_op = _default(init_op, global_variables_initializer)
+            self._ready_op = _default(
+                ready_op, GraphKeys.READY_OP, report_uninitialized_variables
+            )
+            self._init_op = _default(
+                init_op, GraphKeys.INIT_OP, global_variables_initializer
+            )
             self._local_init_op = _default(
                 local_init_op,
+                GraphKeys.LOCAL_INIT_OP,
                 lambda: group(local_variables_initializer(), tables_initializer()),
             )
-            self._summary_op = _default(summary_op, merge_all)
-            self._saver = _default(saver, self._make_saver)
-            self._global_step = _default(global_step, get_global_step)
+            self._summary_op = _default(summary_op, GraphKeys.SUMMARY_OP, merge_all)
+            self._saver = _default(
+                saver, GraphKeys.SAVERS, lambda: Saver(allow_empty=True)
+            )
+            self._global_step = _default(
+                global_step, GraphKeys.GLOBAL_STEP, get_global_step
+            )
+            ready_for_local_init_op = _default(
+                ready_for_local_init_op,
+                GraphKeys.READY_FOR_LOCAL_INIT_OP,
+                lambda: None,
+            )
         self._manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self._ready_op,
-            ready_for_local_init_op=_default(ready_for_local_init_op, lambda: None),
+            ready_for_local_init_op=ready_for_local_init_op,
             graph=self._graph,
             recovery_wait_secs=recovery_wait_secs,
+            local_init_run_options=local_init_run_options,
         )
         self._writer = None
         if is_chief:
-            self._writer = _default(summary_writer, self._make_writer)
-            self._graph.finalize()
-
-    def _make_saver(self):
-        found = self._graph.get_collection(GraphKeys.SAVERS)
-        return found[0] if found else Saver(allow_empty=True)
+            self._writer = _default(summary_writer, None, self._make_writer)
+        self._graph.finalize()
 
     def _make_writer(self):
         return None if self._logdir is None else FileWriter(self._logdir)
@@ -133,7 +148,7 @@ class Supervisor:
     ):
         """with sv.managed_session() as session: at the end threads are stopped, and
         what they or the body raised is raised, but for the end of the data."""
-        session = None
+        session = late = None
         try:
             session = self.prepare_or_wait_for_session(
                 master, config, start_standard_services=start_standard_services
@@ -141,6 +156,8 @@ class Supervisor:
             with session.as_default(), self._graph.as_default():
                 yield session
         except Exception as e:
+            if self.should_stop() and not isinstance(e, _OF_THE_STOP):
+                late = e
             self.request_stop(e)
         finally:
             try:
@@ -148,6 +165,8 @@ class Supervisor:
             finally:
                 if session is not None:
                     session.close()
+        if late is not None:
+            raise late
 
     def prepare_or_wait_for_session(
         self,
@@ -193,11 +212,12 @@ class Supervisor:
             _log.warning("Standard services need a 'logdir' passed to the Supervisor")
             return []
         threads = []
-        if self._summary_op is not None and self._save_summaries_secs:
+        summarise = self._save_summaries_secs and self._writer is not None
+        if self._summary_op is not None and summarise:
             threads.append(
                 self.loop(self._save_summaries_secs, self._summarise, (sess,))
             )
-        if self._global_step is not None and self._save_summaries_secs:
+        if self._global_step is not None and summarise:
             timer = SecondOrStepTimer(every_steps=1)
             threads.append(
                 self.loop(self._save_summaries_secs, self._count, (sess, timer))
@@ -277,6 +297,10 @@ class Supervisor:
     WaitForStop = wait_for_stop
 
 
-def _default(given, make):
-    """USE_DEFAULT is 0, which no operation is."""
-    return make() if isinstance(given, int) and given == 0 else given
+def _default(given, key, make):
+    """What is given. USE_DEFAULT is 0, which no operation is: then the first of a
+    collection of the default graph, or a new one."""
+    if not (isinstance(given, int) and given == 0):
+        return given
+    found = get_default_graph().get_collection(key) if key else ()
+    return found[0] if found else make()

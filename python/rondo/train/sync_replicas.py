@@ -1,7 +1,10 @@
 """SyncReplicasOptimizer: the gradients of several workers, averaged and applied
 once."""
 
-from ..errors import InvalidArgumentError
+import logging
+import threading
+
+from ..errors import Error, InvalidArgumentError
 from ..framework.graph import GraphKeys
 from ..framework.queue_runner import QueueRunner
 from ..framework.tensor import IndexedSlices
@@ -17,6 +20,12 @@ from ..ops.accumulator import ConditionalAccumulator, SparseConditionalAccumulat
 from ..ops.queue import FIFOQueue
 from .optimizer import Optimizer
 from .session_run_hook import SessionRunHook
+
+_log = logging.getLogger("rondo")
+
+# When the log begins to say what a step waits for, and how often it does.
+_WORD_SECS = 5
+_NEXT_WORD_SECS = 30
 
 
 class SyncReplicasOptimizer(Optimizer):
@@ -70,6 +79,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner = None
         self._token_queue = None
         self._global_step = None
+        self._count = None
         self.local_step_init_op = None
         self.chief_init_op = None
         self.ready_for_local_init_op = None
@@ -107,6 +117,7 @@ class SyncReplicasOptimizer(Optimizer):
                 with graph.on_device_of(global_step.op):
                     token = self._token_queue.dequeue()
                 train_op = group(local_step.assign(token).op, name="train")
+            self._count = accumulators[0].num_accumulated()
             self._make_chief(graph, taken, accumulators, local_step)
         return train_op
 
@@ -211,9 +222,10 @@ class SyncReplicasOptimizer(Optimizer):
         self._chief_queue_runner = QueueRunner(other, [sync])
         begin = local_step.assign(self._global_step).op
         self.local_step_init_op = begin
-        # Gradients that an earlier session left are stale.
+        # A chief that starts anew may have restored an earlier step. Gradients that
+        # an earlier session left stay: the workers that gave them wait for it.
         self.chief_init_op = group(
-            begin, *[a.set_global_step(self._global_step) for a in accumulators]
+            begin, *[a.resume_at(self._global_step) for a in accumulators]
         )
         with graph.control_dependencies(None):
             self.ready_for_local_init_op = report_uninitialized_variables(
@@ -228,6 +240,7 @@ class _SyncReplicasHook(SessionRunHook):
         self._optimizer = optimizer
         self._is_chief = is_chief
         self._num_tokens = num_tokens
+        self._runs = 0  # that have begun and ended: odd while one is under way
 
     def begin(self):
         opt = self._optimizer
@@ -251,3 +264,42 @@ class _SyncReplicasHook(SessionRunHook):
             self._queue_runner.create_threads(
                 session, coord=coord, daemon=True, start=True
             )
+        self._runs = 0
+        watch = threading.Thread(
+            target=self._watch, args=(session, coord), name="sync_replicas", daemon=True
+        )
+        coord.register_thread(watch)
+        watch.start()
+
+    def before_run(self, run_context):
+        self._runs += 1
+
+    def after_run(self, run_context, run_values):
+        self._runs += 1
+
+    def _watch(self, session, coord):
+        """Says what a step waits for that takes long."""
+        seen, pause = 0, _WORD_SECS
+        while not coord.wait_for_stop(pause):
+            now, pause = self._runs, _WORD_SECS
+            if now == seen and now % 2 == 1:
+                try:
+                    _log.warning("%s", self._waits_for(session))
+                except Error:
+                    return  # the step itself says why
+                pause = _NEXT_WORD_SECS
+            seen = now
+
+    def _waits_for(self, session):
+        opt = self._optimizer
+        step, there = session.run([opt._global_step, opt._count])
+        needed = opt._replicas_to_aggregate
+        if there >= needed:
+            return (
+                f"waiting for the chief to apply the {there} gradients of step {step}: "
+                "is the chief running?"
+            )
+        return (
+            f"waiting for step {step}: {there} of {needed} gradients are there; are "
+            f"enough of the {opt._total_num_replicas} workers running?"
+        )

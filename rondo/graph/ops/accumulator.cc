@@ -173,6 +173,12 @@ void register_accumulator_ops(OpRegistry& ops) {
                {{"step", TypeSet::kIndex, false, 0}},
                {},
                infer_set_step});
+  add_op(ops, {"AccumulatorResumeAt",
+               "Puts an accumulator to a step, be it an earlier one. What it "
+               "has stays.",
+               {{"step", TypeSet::kIndex, false, 0}},
+               {},
+               infer_set_step});
   add_op(ops, {"AccumulatorNumAccumulated",
                "The number of gradients in an accumulator.",
                {},
@@ -212,6 +218,9 @@ Node& AccumulatorBase::add(std::string_view op,
 
 Node& AccumulatorBase::set_global_step(Value step) const {
   return add("AccumulatorSetGlobalStep", {step});
+}
+Node& AccumulatorBase::resume_at(Value step) const {
+  return add("AccumulatorResumeAt", {step});
 }
 Value AccumulatorBase::num_accumulated() const {
   return add("AccumulatorNumAccumulated", {}).output();

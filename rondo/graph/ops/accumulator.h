@@ -27,6 +27,9 @@ class RONDO_API AccumulatorBase {
  public:
   // Gradients of steps before this one are stale. It never goes back.
   Node& set_global_step(Value step) const;
+  // The same, be it an earlier step: after a checkpoint was restored. What it
+  // has stays.
+  Node& resume_at(Value step) const;
   // Gradients that nobody has taken yet: i64.
   Value num_accumulated() const;
   const std::string& name() const { return name_; }

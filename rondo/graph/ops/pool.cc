@@ -125,8 +125,7 @@ Attrs attrs_of(const PoolOptions& options) {
 
 }  // namespace
 
-Result<PartialShape> pool_output_shape(const PartialShape& x,
-                                       const Attrs& attrs) {
+Result<WindowOptions> pool_window(int rank, const Attrs& attrs) {
   RONDO_ASSIGN_OR_RETURN(const WindowOptions window, window_options(attrs));
   const Ints& ksize = attrs.get<Ints>("ksize");
   if (ksize.size() != 2 || ksize[0] < 1 || ksize[1] < 1 ||
@@ -142,9 +141,17 @@ Result<PartialShape> pool_output_shape(const PartialShape& x,
                    "explicit_paddings {} must be less than the window {}",
                    to_string(AttrValue(attrs.get<Ints>("explicit_paddings"))),
                    to_string(AttrValue(ksize)));
-  if (x.has_rank() && x.rank() != 4)
+  if (rank != 4)
     return error(Code::kInvalidArgument, "the image has rank {}, expected 4",
-                 x.rank());
+                 rank);
+  return window;
+}
+
+Result<PartialShape> pool_output_shape(const PartialShape& x,
+                                       const Attrs& attrs) {
+  RONDO_ASSIGN_OR_RETURN(const WindowOptions window,
+                         pool_window(x.has_rank() ? x.rank() : 4, attrs));
+  const Ints& ksize = attrs.get<Ints>("ksize");
   const PartialShape image = x.has_rank() ? x : PartialShape::of_rank(4);
   PartialShape y = image;
   for (const int d : {0, 1}) {

@@ -16,6 +16,9 @@ struct PoolOptions : WindowOptions {
 RONDO_API Value max_pool(Value x, const PoolOptions& options = {});
 RONDO_API Value avg_pool(Value x, const PoolOptions& options = {});
 
+// The window of a pooling of images, which have rank 4, by its attributes; an
+// error says what makes no sense.
+RONDO_API Result<WindowOptions> pool_window(int rank, const Attrs& attrs);
 // What pooling makes of an image of shape x; for infer functions and kernels.
 RONDO_API Result<PartialShape> pool_output_shape(const PartialShape& x,
                                                  const Attrs& attrs);

@@ -106,7 +106,7 @@ Status infer_strided_slice(InferContext& c) {
   RONDO_ASSIGN_OR_RETURN(StridedRange range,
                          strided_range(c.shape(0).extents(), *begin, *end,
                                        *strides, SliceMasks::of(c.attrs())));
-  c.output(c.dtype(0), PartialShape(std::move(range.extents)));
+  c.output(c.dtype(0), PartialShape(Ints(range.extents.begin(), range.extents.end())));
   return {};
 }
 

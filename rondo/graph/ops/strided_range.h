@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/graph/node.h"
 
 namespace rondo {
@@ -26,8 +27,8 @@ struct StridedRange {
     int64_t stride = 1;
     int64_t count = 0;
   };
-  std::vector<Axis> axes;
-  Ints extents;  // of the result: without what shrinks, with new axes
+  ShortVector<Axis> axes;
+  FewInts extents;  // of the result: without what shrinks, with new axes
 };
 
 // In begin, end and strides: not known while building.

@@ -205,9 +205,16 @@ Result<Replacement> replace_pays(const Graph& graph, const Placement& old,
   again.budget.evaluations = 0;
   for (const Node*& node : again.step)
     node = asked->nodes()[at(node->id())].get();
-  RONDO_ASSIGN_OR_RETURN(const Placement before, place(*asked, again));
-  out.old_seconds = before.step_seconds;
-  out.pays = out.placement.step_seconds <= (1 - least_gain) * out.old_seconds;
+  RONDO_ASSIGN_OR_RETURN(out.old, place(*asked, again));
+  out.pays =
+      out.placement.step_seconds <= (1 - least_gain) * out.old.step_seconds;
+  // Why its nodes are where they are has not changed, and of one device that
+  // knows nothing that was told where each node goes.
+  out.old.nodes = old.nodes;
+  out.old.notes = old.notes;
+  out.old.evaluations = old.evaluations;
+  out.old.one_device = out.placement.one_device;
+  out.old.one_device_seconds = out.placement.one_device_seconds;
   return out;
 }
 

@@ -90,8 +90,8 @@ RONDO_API Result<Placement> place(const Graph& graph,
 // Whether placing anew, with the costs known by now, pays.
 struct Replacement {
   bool pays = false;
-  double old_seconds = 0;  // of the old placement with these costs
-  Placement placement;     // the new one
+  Placement old;        // the old one, timed with these costs
+  Placement placement;  // the new one
 };
 // `old` is a placement of the same graph; what keeps state stays. It pays when
 // a step gets faster by `least_gain` of its time.

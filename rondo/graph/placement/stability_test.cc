@@ -133,12 +133,12 @@ TEST(PlacementStability, PlacingAgainPaysOnceMeasurementsSaySo) {
 
   const Replacement nothing_new = replace_pays(t.g, first, request).value();
   EXPECT_FALSE(nothing_new.pays);
-  EXPECT_DOUBLE_EQ(nothing_new.old_seconds, first.step_seconds);
+  EXPECT_DOUBLE_EQ(nothing_new.old.step_seconds, first.step_seconds);
 
   request.costs = &t.costs;
   const Replacement better = replace_pays(t.g, first, request).value();
   EXPECT_TRUE(better.pays);
-  EXPECT_NEAR(better.old_seconds, 2e-2, 1e-4);
+  EXPECT_NEAR(better.old.step_seconds, 2e-2, 1e-4);
   EXPECT_LT(better.placement.step_seconds, 1.1e-2);
   EXPECT_NE(better.placement.device_of(*t.left),
             better.placement.device_of(*t.right));

@@ -66,13 +66,17 @@ class Take final : public AsyncKernel {
   const std::shared_ptr<Accumulator> accumulator_;
 };
 
+template <bool kMayGoBack>
 class SetStep final : public Kernel {
  public:
   SetStep(const Node& node, Resources& resources)
       : accumulator_(accumulator_of(node, resources)) {}
   Status run(KernelContext& c) override {
     RONDO_ASSIGN_OR_RETURN(const int64_t step, scalar(c.input(0), "step"));
-    accumulator_->set_step(step);
+    if constexpr (kMayGoBack)
+      accumulator_->resume_at(step);
+    else
+      accumulator_->set_step(step);
     return {};
   }
 
@@ -101,7 +105,8 @@ void register_accumulator_kernels(KernelRegistry& kernels) {
               from_class<Apply<true>>());
   kernels.add("AccumulatorTakeGradient", "cpu", from_class<Take>());
   kernels.add("SparseAccumulatorTakeGradient", "cpu", from_class<Take>());
-  kernels.add("AccumulatorSetGlobalStep", "cpu", from_class<SetStep>());
+  kernels.add("AccumulatorSetGlobalStep", "cpu", from_class<SetStep<false>>());
+  kernels.add("AccumulatorResumeAt", "cpu", from_class<SetStep<true>>());
   kernels.add("AccumulatorNumAccumulated", "cpu", from_class<Count>());
 }
 

@@ -8,17 +8,17 @@
 namespace rondo {
 namespace array {
 
-Ints ints_of(const Tensor& t) {
+FewInts ints_of(const Tensor& t) {
   if (t.dtype() == DType::kI32) {
     const auto from = t.span<int32_t>();
-    return Ints(from.begin(), from.end());
+    return {from.begin(), from.end()};
   }
   const auto from = t.span<int64_t>();
-  return Ints(from.begin(), from.end());
+  return {from.begin(), from.end()};
 }
 
 Result<Shape> shape_of(const Tensor& extents) {
-  const Ints ints = ints_of(extents);
+  const FewInts ints = ints_of(extents);
   for (const int64_t extent : ints)
     if (extent < 0)
       return error(Code::kInvalidArgument,
@@ -38,7 +38,7 @@ Result<int> axis_of(const Node& node, int rank) {
 }
 
 Shape with_extent(const Shape& shape, int axis, int64_t extent) {
-  Ints extents(shape.extents().begin(), shape.extents().end());
+  FewInts extents(shape.extents().begin(), shape.extents().end());
   extents[static_cast<size_t>(axis)] = extent;
   return Shape(extents);
 }
@@ -61,7 +61,7 @@ Tensor as_i64(KernelContext& c, int i) {
 }
 
 Result<Tensor> checked_indices(KernelContext& c, int i, int64_t extent,
-                               std::string_view what) {
+                               FunctionRef<std::string()> what) {
   const Tensor wide = as_i64(c, i);
   const auto rows = wide.span<int64_t>();
   for (size_t k = 0; k < rows.size(); ++k)
@@ -69,7 +69,7 @@ Result<Tensor> checked_indices(KernelContext& c, int i, int64_t extent,
       return error(Code::kInvalidArgument,
                    "indices{} is {}, out of range for {} of extent {}",
                    place_of(wide.shape(), static_cast<int64_t>(k)), rows[k],
-                   what, extent);
+                   what(), extent);
   return wide;
 }
 

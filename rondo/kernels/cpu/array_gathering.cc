@@ -18,20 +18,25 @@ using array::view_of;
 
 // The shape with the indices' extents in the place of the axis.
 Shape gathered(const Shape& x, const Shape& indices, int axis) {
-  Ints extents(x.extents().begin(), x.extents().end());
+  FewInts extents(x.extents().begin(), x.extents().end());
   extents.erase(extents.begin() + axis);
-  extents.insert(extents.begin() + axis, indices.extents().begin(),
-                 indices.extents().end());
+  const auto in_place = indices.extents();
+  extents.insert(extents.begin() + axis, in_place.data(),
+                 in_place.data() + in_place.size());
   return Shape(extents);
+}
+
+// Input 1, as indices of an axis of `shape`.
+Result<Tensor> checked_rows(KernelContext& c, const Shape& shape, int axis) {
+  return checked_indices(c, 1, shape[axis], [&] {
+    return fmt::format("axis {} of {}", axis, shape.to_string());
+  });
 }
 
 Status gather(KernelContext& c, int axis) {
   const Tensor& x = c.input(0);
   const AxisView view = view_of(x.shape(), axis);
-  RONDO_ASSIGN_OR_RETURN(const Tensor indices,
-                         checked_indices(c, 1, view.extent,
-                                         fmt::format("axis {} of {}", axis,
-                                                     x.shape().to_string())));
+  RONDO_ASSIGN_OR_RETURN(const Tensor indices, checked_rows(c, x.shape(), axis));
   Tensor& y =
       c.allocate(0, x.dtype(), gathered(x.shape(), indices.shape(), axis));
   array::gather_rows(x.data(), y.data(), view, indices.span<int64_t>(),
@@ -59,10 +64,7 @@ Status run_dense_rows(const Node& node, KernelContext& c) {
   if (rows.shape() != expected)
     return error(Code::kInvalidArgument, "rows has shape {}, expected {}",
                  rows.shape().to_string(), expected.to_string());
-  RONDO_ASSIGN_OR_RETURN(
-      const Tensor indices,
-      checked_indices(c, 1, shape[axis],
-                      fmt::format("axis {} of {}", axis, shape.to_string())));
+  RONDO_ASSIGN_OR_RETURN(const Tensor indices, checked_rows(c, shape, axis));
   Tensor& y = c.allocate(0, rows.dtype(), shape);
   dispatch_number(y.dtype(), [&]<class T>() {
     array::sum_rows(rows.span<T>().data(), y.span<T>().data(),
@@ -154,8 +156,7 @@ Result<Tensor> along(KernelContext& c, const Shape& x, int axis) {
     return error(Code::kInvalidArgument,
                  "indices has shape {}, expected that of {} but for axis {}",
                  indices.to_string(), x.to_string(), axis);
-  return checked_indices(c, 1, x[axis],
-                         fmt::format("axis {} of {}", axis, x.to_string()));
+  return checked_rows(c, x, axis);
 }
 
 Status run_take_along_axis(const Node& node, KernelContext& c) {

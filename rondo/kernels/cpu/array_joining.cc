@@ -56,7 +56,7 @@ Status run_concat(const Node& node, KernelContext& c) {
   return {};
 }
 
-Status cut(KernelContext& c, int axis, const Ints& sizes) {
+Status cut(KernelContext& c, int axis, std::span<const int64_t> sizes) {
   const Tensor& x = c.input(0);
   if (sizes.size() == 1) {
     c.set_output(0, x);
@@ -84,10 +84,11 @@ Status run_split(const Node& node, KernelContext& c) {
                  "axis {} of {} has extent {}, which {} parts cannot share "
                  "evenly",
                  axis, x.to_string(), x[axis], num);
-  return cut(c, axis, Ints(static_cast<size_t>(num), x[axis] / num));
+  return cut(c, axis, FewInts(static_cast<size_t>(num), x[axis] / num));
 }
 
-Status cut_checked(KernelContext& c, int axis, const Ints& sizes) {
+Status cut_checked(KernelContext& c, int axis,
+                   std::span<const int64_t> sizes) {
   int64_t sum = 0;
   for (const int64_t size : sizes) {
     if (size < 0)
@@ -98,7 +99,7 @@ Status cut_checked(KernelContext& c, int axis, const Ints& sizes) {
   if (sum != x[axis])
     return error(Code::kInvalidArgument,
                  "the parts {} add up to {}, but axis {} of {} has extent {}",
-                 to_string(AttrValue(sizes)), sum, axis, x.to_string(),
+                 to_string(AttrValue(Ints(sizes.begin(), sizes.end()))), sum, axis, x.to_string(),
                  x[axis]);
   return cut(c, axis, sizes);
 }
@@ -106,7 +107,8 @@ Status cut_checked(KernelContext& c, int axis, const Ints& sizes) {
 Status run_split_v(const Node& node, KernelContext& c) {
   const Shape& x = c.input(0).shape();
   RONDO_ASSIGN_OR_RETURN(const int axis, axis_of(node, x.rank()));
-  Ints sizes = node.attrs().get<Ints>("sizes");
+  const Ints& given = node.attrs().get<Ints>("sizes");
+  FewInts sizes(given.begin(), given.end());
   if (sizes.empty()) return {};
   int64_t* rest = nullptr;
   int64_t sum = 0;
@@ -123,9 +125,9 @@ Status run_split_v(const Node& node, KernelContext& c) {
 Status run_split_like(const Node& node, KernelContext& c) {
   const Shape& x = c.input(0).shape();
   RONDO_ASSIGN_OR_RETURN(const int axis, axis_of(node, x.rank()));
-  Ints sizes;
+  FewInts sizes;
   for (int i = 1; i < c.inputs(); ++i) {
-    const Ints extents = array::ints_of(c.input(i));
+    const FewInts extents = array::ints_of(c.input(i));
     if (extents.size() != static_cast<size_t>(x.rank()))
       return error(Code::kInvalidArgument,
                    "shape {} has {} extents, expected {}", i - 1,
@@ -143,7 +145,7 @@ Status run_stack(const Node& node, KernelContext& c) {
       return error(Code::kInvalidArgument,
                    "input {} has shape {}, the first {}", i,
                    c.input(i).shape().to_string(), first.to_string());
-  Ints extents(first.extents().begin(), first.extents().end());
+  FewInts extents(first.extents().begin(), first.extents().end());
   extents.insert(extents.begin() + axis, c.inputs());
   if (c.inputs() == 1) {
     c.set_output(0, c.input(0).reshape(Shape(extents)));
@@ -164,7 +166,7 @@ Status run_unstack(const Node& node, KernelContext& c) {
     return error(Code::kInvalidArgument,
                  "axis {} of {} has extent {}, but num is {}", axis,
                  x.shape().to_string(), x.shape()[axis], c.outputs());
-  Ints extents(x.shape().extents().begin(), x.shape().extents().end());
+  FewInts extents(x.shape().extents().begin(), x.shape().extents().end());
   extents.erase(extents.begin() + axis);
   const AxisView view = view_of(x.shape(), axis);
   for (int i = 0; i < c.outputs(); ++i) {

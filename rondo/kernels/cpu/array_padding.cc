@@ -38,7 +38,7 @@ Status check_paddings(const Shape& x, const Tensor& paddings,
     return error(
         Code::kInvalidArgument, "paddings has shape {}, expected {} for {}",
         paddings.shape().to_string(), expected.to_string(), x.to_string());
-  const Ints by = ints_of(paddings);
+  const FewInts by = ints_of(paddings);
   for (int i = 0; i < x.rank(); ++i) {
     const size_t pair = 2 * static_cast<size_t>(i);
     const int64_t before = by[pair];
@@ -63,8 +63,8 @@ Status check_paddings(const Shape& x, const Tensor& paddings,
   return {};
 }
 
-Shape padded(const Shape& x, const Ints& by) {
-  Ints extents;
+Shape padded(const Shape& x, const FewInts& by) {
+  FewInts extents;
   for (size_t i = 0; i < static_cast<size_t>(x.rank()); ++i)
     extents.push_back(by[2 * i] + x[static_cast<int>(i)] + by[2 * i + 1]);
   return Shape(extents);
@@ -86,11 +86,11 @@ Ints mirrored(int64_t before, int64_t extent, int64_t after, bool edge) {
 
 // The padded tensor's elements that are x's own, to or from x.
 void move_inside(size_t size, const void* from, void* to, const Shape& x,
-                 const Shape& big, const Ints& by, bool in) {
+                 const Shape& big, const FewInts& by, bool in) {
   const auto small_strides = strides_of(x);
   const auto big_strides = strides_of(big);
   int64_t first = 0;
-  std::vector<CopyAxis> axes;
+  CopyAxes axes;
   for (size_t i = 0; i < small_strides.size(); ++i) {
     first += by[2 * i] * big_strides[i];
     axes.push_back({x[static_cast<int>(i)],
@@ -104,14 +104,14 @@ void move_inside(size_t size, const void* from, void* to, const Shape& x,
 
 // Everything of the padded tensor that is not x's own: for each axis what comes
 // before and after it, as wide as the axes behind it and as x before.
-void fill_around(Tensor& big, const Shape& x, const Ints& by,
+void fill_around(Tensor& big, const Shape& x, const FewInts& by,
                  const void* element) {
   const auto strides = strides_of(big.shape());
   const auto size = static_cast<int64_t>(size_of(big.dtype()));
   for (size_t i = 0; i < strides.size(); ++i)
     for (const bool after : {false, true}) {
       int64_t first = 0;
-      std::vector<CopyAxis> axes;
+      CopyAxes axes;
       for (size_t j = 0; j < strides.size(); ++j) {
         const int axis = static_cast<int>(j);
         const int64_t begin = j < i             ? by[2 * j]
@@ -133,7 +133,7 @@ Status run_pad(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
   const std::string& mode = node.attrs().get<std::string>("mode");
   RONDO_RETURN_IF_ERROR(check_paddings(x.shape(), c.input(1), mode));
-  const Ints by = ints_of(c.input(1));
+  const FewInts by = ints_of(c.input(1));
   const Shape shape = padded(x.shape(), by);
   if (mode == "CONSTANT") {
     Tensor& y = c.allocate(0, x.dtype(), shape);
@@ -183,7 +183,7 @@ Status run_pad_grad(const Node& node, KernelContext& c) {
   const std::string& mode = node.attrs().get<std::string>("mode");
   RONDO_ASSIGN_OR_RETURN(const Shape shape, array::shape_of(c.input(2)));
   RONDO_RETURN_IF_ERROR(check_paddings(shape, c.input(1), mode));
-  const Ints by = ints_of(c.input(1));
+  const FewInts by = ints_of(c.input(1));
   if (grad.shape() != padded(shape, by))
     return wrong_grad(grad.shape(), padded(shape, by));
   if (mode == "CONSTANT") {
@@ -205,13 +205,13 @@ Status run_pad_grad(const Node& node, KernelContext& c) {
 
 Status run_tile_grad(const Node&, KernelContext& c) {
   const Tensor& grad = c.input(0);
-  const Ints multiples = ints_of(c.input(1));
+  const FewInts multiples = ints_of(c.input(1));
   RONDO_ASSIGN_OR_RETURN(const Shape shape, array::shape_of(c.input(2)));
   if (multiples.size() != static_cast<size_t>(shape.rank()))
     return error(Code::kInvalidArgument,
                  "multiples has {} entries, expected one for each axis of {}",
                  multiples.size(), shape.to_string());
-  Ints extents;
+  FewInts extents;
   for (int i = 0; i < shape.rank(); ++i)
     extents.push_back(shape[i] * multiples[static_cast<size_t>(i)]);
   if (grad.shape() != Shape(extents))

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "rondo/base/function_ref.h"
+#include "rondo/base/short_vector.h"
 #include "rondo/kernels/kernel.h"
 #include "rondo/kernels/kernel_registry.h"
 
@@ -19,7 +21,7 @@ void register_making_kernels(KernelRegistry& kernels);
 namespace array {
 
 // The integers of a tensor of i32 or i64.
-Ints ints_of(const Tensor& t);
+FewInts ints_of(const Tensor& t);
 // The shape that a vector of extents gives.
 Result<Shape> shape_of(const Tensor& extents);
 
@@ -40,7 +42,7 @@ std::string place_of(const Shape& shape, int64_t k);
 // Input i, i32 or i64, as i64. An error unless each is at least 0 and less than
 // `extent`; `what` names what has the extent.
 Result<Tensor> checked_indices(KernelContext& c, int i, int64_t extent,
-                               std::string_view what);
+                               FunctionRef<std::string()> what);
 // Input i as i64, unchecked.
 Tensor as_i64(KernelContext& c, int i);
 

@@ -10,7 +10,7 @@ using array::ints_of;
 
 // Whether the axes that have more than one element stay in their order, so that
 // only the shape changes.
-bool keeps_order(const Shape& x, const Ints& perm) {
+bool keeps_order(const Shape& x, std::span<const int64_t> perm) {
   int64_t last = -1;
   for (const int64_t axis : perm) {
     if (x[static_cast<int>(axis)] == 1) continue;
@@ -22,15 +22,16 @@ bool keeps_order(const Shape& x, const Ints& perm) {
 
 Status run_transpose(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
-  Ints perm = node.attrs().get<Ints>("perm");
+  const Ints& wanted = node.attrs().get<Ints>("perm");
+  FewInts perm(wanted.begin(), wanted.end());
   const auto rank = static_cast<size_t>(x.shape().rank());
   if (perm.empty())
     for (size_t i = rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
   if (perm.size() != rank)
     return error(Code::kInvalidArgument,
                  "perm is {}, but x has shape {}: expected an entry per axis",
-                 to_string(AttrValue(perm)), x.shape().to_string());
-  Ints extents;
+                 to_string(AttrValue(wanted)), x.shape().to_string());
+  FewInts extents;
   for (const int64_t axis : perm)
     extents.push_back(x.shape()[static_cast<int>(axis)]);
   const Shape shape(extents);
@@ -41,7 +42,7 @@ Status run_transpose(const Node& node, KernelContext& c) {
   Tensor& y = c.allocate(0, x.dtype(), shape);
   const auto from = strides_of(x.shape());
   const auto to = strides_of(shape);
-  std::vector<CopyAxis> axes;
+  CopyAxes axes;
   for (size_t i = 0; i < rank; ++i)
     axes.push_back({extents[i], from[static_cast<size_t>(perm[i])], to[i]});
   strided_copy(size_of(x.dtype()), x.data(), y.data(), std::move(axes));
@@ -52,7 +53,7 @@ Status run_expand_dims(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
   RONDO_ASSIGN_OR_RETURN(const int axis,
                          array::axis_of(node, x.shape().rank() + 1));
-  Ints extents(x.shape().extents().begin(), x.shape().extents().end());
+  FewInts extents(x.shape().extents().begin(), x.shape().extents().end());
   extents.insert(extents.begin() + axis, 1);
   c.set_output(0, x.reshape(Shape(extents)));
   return {};
@@ -61,7 +62,7 @@ Status run_expand_dims(const Node& node, KernelContext& c) {
 Status run_squeeze(const Node& node, KernelContext& c) {
   const Tensor& x = c.input(0);
   const Ints& wanted = node.attrs().get<Ints>("axes");
-  std::vector<bool> out(static_cast<size_t>(x.shape().rank()));
+  ShortVector<char> out(static_cast<size_t>(x.shape().rank()));
   for (const int64_t w : wanted) {
     RONDO_ASSIGN_OR_RETURN(const int axis, resolve_axis(w, x.shape().rank()));
     if (x.shape()[axis] != 1)
@@ -69,9 +70,9 @@ Status run_squeeze(const Node& node, KernelContext& c) {
                    "axis {} of {} has extent {}, only axes of extent 1 can be "
                    "squeezed out",
                    axis, x.shape().to_string(), x.shape()[axis]);
-    out[static_cast<size_t>(axis)] = true;
+    out[static_cast<size_t>(axis)] = 1;
   }
-  Ints extents;
+  FewInts extents;
   for (int i = 0; i < x.shape().rank(); ++i)
     if (wanted.empty() ? x.shape()[i] != 1 : !out[static_cast<size_t>(i)])
       extents.push_back(x.shape()[i]);
@@ -81,13 +82,13 @@ Status run_squeeze(const Node& node, KernelContext& c) {
 
 Status run_tile(const Node&, KernelContext& c) {
   const Tensor& x = c.input(0);
-  const Ints multiples = ints_of(c.input(1));
+  const FewInts multiples = ints_of(c.input(1));
   const auto rank = static_cast<size_t>(x.shape().rank());
   if (multiples.size() != rank)
     return error(Code::kInvalidArgument,
                  "multiples has {} entries, expected one for each axis of {}",
                  multiples.size(), x.shape().to_string());
-  Ints extents;
+  FewInts extents;
   for (size_t i = 0; i < rank; ++i) {
     if (multiples[i] < 0)
       return error(Code::kInvalidArgument,
@@ -103,7 +104,7 @@ Status run_tile(const Node&, KernelContext& c) {
   Tensor& y = c.allocate(0, x.dtype(), Shape(extents));
   const auto from = strides_of(x.shape());
   const auto to = strides_of(y.shape());
-  std::vector<CopyAxis> axes;
+  CopyAxes axes;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t extent = x.shape()[static_cast<int>(i)];
     axes.push_back({multiples[i], 0, extent * to[i]});
@@ -118,7 +119,7 @@ Status run_reverse(const Node& node, KernelContext& c) {
   Tensor& y = c.allocate(0, x.dtype(), x.shape());
   if (x.count() == 0) return {};
   const auto strides = strides_of(x.shape());
-  std::vector<CopyAxis> axes;
+  CopyAxes axes;
   for (size_t i = 0; i < strides.size(); ++i)
     axes.push_back({x.shape()[static_cast<int>(i)], strides[i], strides[i]});
   int64_t first = 0;
@@ -156,7 +157,7 @@ Status run_broadcast_to(const Node&, KernelContext& c) {
   Tensor& y = c.allocate(0, x.dtype(), shape);
   const auto from = strides_of(x.shape());
   const auto to = strides_of(shape);
-  std::vector<CopyAxis> axes;
+  CopyAxes axes;
   for (int i = 0; i < shape.rank(); ++i) {
     const int at = i - lead;
     const bool repeats = at < 0 || x.shape()[at] == 1;

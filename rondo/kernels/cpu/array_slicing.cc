@@ -33,7 +33,7 @@ void move_range(std::conditional_t<kOut, const Tensor, Tensor>& big,
                 std::conditional_t<kOut, Tensor, const Tensor>& small,
                 std::span<const StridedRange::Axis> axes) {
   const auto strides = strides_of(big.shape());
-  std::vector<CopyAxis> copy(axes.size());
+  CopyAxes copy(axes.size());
   int64_t first = 0;
   int64_t packed = 1;
   for (size_t i = axes.size(); i-- > 0;) {
@@ -52,16 +52,16 @@ void move_range(std::conditional_t<kOut, const Tensor, Tensor>& big,
 }
 
 // begin and size, checked against the shape that is sliced.
-Result<std::vector<StridedRange::Axis>> slice_axes(const Shape& x,
-                                                   const Ints& begin,
-                                                   const Ints& size) {
+Result<ShortVector<StridedRange::Axis>> slice_axes(
+    const Shape& x, std::span<const int64_t> begin,
+    std::span<const int64_t> size) {
   const auto rank = static_cast<size_t>(x.rank());
   if (begin.size() != rank || size.size() != rank)
     return error(Code::kInvalidArgument,
                  "begin and size have {} and {} entries, expected an entry for "
                  "each axis of {}",
                  begin.size(), size.size(), x.to_string());
-  std::vector<StridedRange::Axis> axes;
+  ShortVector<StridedRange::Axis> axes;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t extent = x[static_cast<int>(i)];
     const int64_t count = size[i] == -1 ? extent - begin[i] : size[i];
@@ -85,7 +85,7 @@ Status run_slice(const Node&, KernelContext& c) {
     c.set_output(0, x);
     return {};
   }
-  Ints extents;
+  FewInts extents;
   for (const auto& axis : axes) extents.push_back(axis.count);
   move_range<true>(x, c.allocate(0, x.dtype(), Shape(extents)), axes);
   return {};
@@ -96,8 +96,7 @@ Status run_slice_grad(const Node&, KernelContext& c) {
   RONDO_ASSIGN_OR_RETURN(const Shape shape, array::shape_of(c.input(2)));
   const auto extents = grad.shape().extents();
   RONDO_ASSIGN_OR_RETURN(const auto axes,
-                         slice_axes(shape, ints_of(c.input(1)),
-                                    Ints(extents.begin(), extents.end())));
+                         slice_axes(shape, ints_of(c.input(1)), extents));
   if (whole(shape, axes)) {
     c.set_output(0, grad);
     return {};
@@ -110,7 +109,7 @@ Status run_slice_grad(const Node&, KernelContext& c) {
 
 Result<StridedRange> range_of(const Node& node, KernelContext& c,
                               const Shape& shape) {
-  Ints entries[3];
+  FewInts entries[3];
   for (int i = 0; i < 3; ++i) {
     entries[i] = ints_of(c.input(i + 1));
     // The least integer, which means something else, is as far out as the next.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/register.h"
@@ -14,8 +15,8 @@ Status run_const(const Node& node, KernelContext& c) {
 }
 
 // The integers of a vector of i32 or i64.
-Ints ints_of(const Tensor& t) {
-  Ints ints;
+FewInts ints_of(const Tensor& t) {
+  FewInts ints;
   if (t.dtype() == DType::kI32)
     for (const int32_t x : t.span<int32_t>()) ints.push_back(x);
   else
@@ -28,7 +29,7 @@ Status run_fill(const Node&, KernelContext& c) {
     return error(Code::kInvalidArgument,
                  "value has shape {}, expected a scalar",
                  c.input(1).shape().to_string());
-  const Ints extents = ints_of(c.input(0));
+  const FewInts extents = ints_of(c.input(0));
   for (const int64_t extent : extents)
     if (extent < 0)
       return error(Code::kInvalidArgument, "an extent of the shape is {}",
@@ -76,7 +77,7 @@ Status run_size(const Node&, KernelContext& c) {
 
 Status run_reshape(const Node&, KernelContext& c) {
   const Tensor& x = c.input(0);
-  Ints extents = ints_of(c.input(1));
+  FewInts extents = ints_of(c.input(1));
   int64_t product = 1;
   int rest = -1;
   for (size_t i = 0; i < extents.size(); ++i) {
@@ -92,7 +93,7 @@ Status run_reshape(const Node&, KernelContext& c) {
   if (negative || Shape(extents).count() != x.count())
     return error(
         Code::kInvalidArgument, "a tensor of shape {} cannot be reshaped to {}",
-        x.shape().to_string(), to_string(AttrValue(ints_of(c.input(1)))));
+        x.shape().to_string(), Shape(ints_of(c.input(1))).to_string());
   c.set_output(0, x.reshape(Shape(extents)));
   return {};
 }

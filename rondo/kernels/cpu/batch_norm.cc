@@ -13,7 +13,8 @@ namespace {
 template <class T>
 class ChannelLoops {
  public:
-  explicit ChannelLoops(const Channels& s) : s_(s) {}
+  ChannelLoops(KernelContext& context, const Channels& s)
+      : context_(context), s_(s) {}
 
   bool columns() const { return s_.inner == 1 && !s_.blocked; }
   int64_t each() const { return s_.outer * s_.inner; }  // elements per channel
@@ -62,6 +63,7 @@ class ChannelLoops {
   void column_moments(const T* x, T* mean, T* deviations) const;
   void block_moments(const T* x, T* mean, T* deviations) const;
 
+  KernelContext& context_;
   const Channels s_;
   const RowOps<T>& ops_ = row_ops<T>();
 };
@@ -87,24 +89,24 @@ void ChannelLoops<T>::column_moments(const T* x, T* mean, T* deviations) const {
       16384 / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, n), 8,
       512);
   const int64_t parts = parts_of(s_.outer, n);
-  std::vector<T> means(static_cast<size_t>(parts * n)), devs(means.size());
-  std::vector<int64_t> counts(static_cast<size_t>(parts));
+  ScratchZeros<T> means(context_, parts * n), devs(context_, parts * n);
+  ScratchZeros<T> blocks(context_, parts * 2 * n);
+  ScratchZeros<int64_t> counts(context_, parts);
   for_parts(parts, s_.outer, [&](int64_t p, int64_t begin, int64_t end) {
-    std::vector<T> m(static_cast<size_t>(n)), d(m.size());
+    T* m = blocks.data() + p * 2 * n;
+    T* d = m + n;
     T* to_mean = means.data() + p * n;
     T* to_dev = devs.data() + p * n;
     for (int64_t r = begin; r < end; r += block) {
       const int64_t rows = std::min(block, end - r);
-      ops_.column_moments(x + r * n, rows, n, m.data(), d.data());
+      ops_.column_moments(x + r * n, rows, n, m, d);
       for (int64_t i = 0; i < n; ++i)
-        merge_moments(to_mean[i], to_dev[i], r - begin,
-                      m[static_cast<size_t>(i)], d[static_cast<size_t>(i)],
-                      rows);
+        merge_moments(to_mean[i], to_dev[i], r - begin, m[i], d[i], rows);
     }
     counts[static_cast<size_t>(p)] = end - begin;
   });
-  std::copy(means.begin(), means.begin() + n, mean);
-  std::copy(devs.begin(), devs.begin() + n, deviations);
+  std::copy_n(means.data(), n, mean);
+  std::copy_n(devs.data(), n, deviations);
   int64_t count = counts[0];
   for (int64_t p = 1; p < parts; ++p) {
     const int64_t more = counts[static_cast<size_t>(p)];
@@ -180,13 +182,13 @@ void ChannelLoops<T>::grad_sums(const T* g, const T* x, const T* mean, T* sum_g,
   if (columns()) {
     const int64_t n = s_.count;
     const int64_t parts = parts_of(s_.outer, n);
-    std::vector<T> sums(static_cast<size_t>(parts * n)), sums_x(sums.size());
+    ScratchZeros<T> sums(context_, parts * n), sums_x(context_, parts * n);
     for_parts(parts, s_.outer, [&](int64_t p, int64_t begin, int64_t end) {
       ops_.column_grad_sums(g + begin * n, x + begin * n, end - begin, n, mean,
                             sums.data() + p * n, sums_x.data() + p * n);
     });
-    add_parts(sums, parts, n, sum_g);
-    add_parts(sums_x, parts, n, sum_g_x);
+    add_parts(sums.data(), parts, n, sum_g);
+    add_parts(sums_x.data(), parts, n, sum_g_x);
     return;
   }
   if (s_.blocked) {
@@ -269,7 +271,7 @@ Status run_batch_norm(const Node& node, KernelContext& c) {
   Tensor& saved_mean = c.allocate(3, x.dtype(), {s.count});
   Tensor& saved_rstd = c.allocate(4, x.dtype(), {s.count});
   dispatch_wide(x.dtype(), [&]<class T>() {
-    const ChannelLoops<T> loops(s);
+    const ChannelLoops<T> loops(c, s);
     T* m = data<T>(mean);
     T* v = data<T>(variance);
     const auto count = static_cast<T>(loops.each());
@@ -279,8 +281,8 @@ Status run_batch_norm(const Node& node, KernelContext& c) {
       std::copy_n(data<T>(given_mean), s.count, m);
       std::copy_n(data<T>(given_variance), s.count, v);
     }
-    std::vector<T> a(static_cast<size_t>(s.count)), b(a.size());
-    for (size_t i = 0; i < a.size(); ++i) {
+    ScratchZeros<T> a(c, s.count), b(c, s.count);
+    for (size_t i = 0; i < static_cast<size_t>(s.count); ++i) {
       const T spread = training ? (count > 0 ? v[i] / count : T{0}) : v[i];
       if (training) v[i] /= std::max(T{1}, count - 1);
       const T rstd = 1 / std::sqrt(spread + static_cast<T>(epsilon));
@@ -326,12 +328,12 @@ Status run_batch_norm_grad(const Node& node, KernelContext& c) {
   WideOutput dmean(c, 3, dtype, {s.count});
   WideOutput dvariance(c, 4, dtype, {s.count});
   dispatch_wide(x.dtype(), [&]<class T>() {
-    const ChannelLoops<T> loops(s);
+    const ChannelLoops<T> loops(c, s);
     loops.grad_sums(data<T>(g), data<T>(x), data<T>(mean), data<T>(doffset),
                     data<T>(dscale));
     const auto n = static_cast<size_t>(s.count);
     const auto count = static_cast<T>(loops.each());
-    std::vector<T> abc(3 * n);
+    ScratchZeros<T> abc(c, 3 * s.count);
     for (size_t i = 0; i < n; ++i) {
       const T r = data<T>(rstd)[i];
       const T sum_g = data<T>(doffset)[i];

@@ -79,11 +79,6 @@ ConvPrimitive choose(ConvDirection direction, const ConvShape& shape,
 
 }  // namespace
 
-const dnnl::engine& cpu_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
 ConvFormats ConvFormats::plain(const ConvShape& s, memory::data_type type) {
   return {image_desc(s, s.in_channels, s.height.in, s.width.in, type),
           filter_desc(s, type),
@@ -107,8 +102,7 @@ void ConvPrimitive::take(const PrimitiveDesc& pd) {
 ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
                              const ConvFormats& formats,
                              const Epilogue& epilogue,
-                             dnnl::algorithm algorithm)
-    : direction_(direction) {
+                             dnnl::algorithm algorithm) {
   const memory::dims strides = {s.height.stride, s.width.stride};
   // oneDNN counts the elements between those of the window.
   const memory::dims dilations = {s.height.dilation - 1, s.width.dilation - 1};
@@ -129,7 +123,8 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
       formats_ = {forward_pd.src_desc(), forward_pd.weights_desc(),
                   forward_pd.dst_desc()};
       take(forward_pd);
-      primitive_ = dnnl::convolution_forward(forward_pd);
+      calls_ = PrimitiveCalls(dnnl::convolution_forward(forward_pd),
+                              args(direction));
       break;
     }
     case ConvDirection::kBackwardInput: {
@@ -139,7 +134,8 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
           attr, engine, forward_pd);
       formats_ = {pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc()};
       take(pd);
-      primitive_ = dnnl::convolution_backward_data(pd);
+      calls_ = PrimitiveCalls(dnnl::convolution_backward_data(pd),
+                              args(direction));
       break;
     }
     case ConvDirection::kBackwardFilter: {
@@ -149,7 +145,8 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
           attr, engine, forward_pd);
       formats_ = {pd.src_desc(), pd.diff_weights_desc(), pd.diff_dst_desc()};
       take(pd);
-      primitive_ = dnnl::convolution_backward_weights(pd);
+      calls_ = PrimitiveCalls(dnnl::convolution_backward_weights(pd),
+                              args(direction));
       break;
     }
   }
@@ -160,20 +157,25 @@ bool ConvPrimitive::slow() const {
          implementation_.find("gemm:") != std::string::npos;
 }
 
-void ConvPrimitive::execute(const dnnl::stream& stream, const memory& x,
-                            const memory& filter, const memory& y,
-                            const memory& scratchpad, void* bias) const {
-  const bool to_x = direction_ == ConvDirection::kBackwardInput;
-  const bool to_filter = direction_ == ConvDirection::kBackwardFilter;
-  const bool to_y = direction_ == ConvDirection::kForward;
-  std::unordered_map<int, memory> args = {
-      {to_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
-      {to_filter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, filter},
-      {to_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y},
-      {DNNL_ARG_SCRATCHPAD, scratchpad}};
-  if (!bias_.is_zero())
-    args.emplace(DNNL_ARG_BIAS, memory(bias_, cpu_engine(), bias));
-  primitive_.execute(stream, args);
+// As execute() passes them.
+std::vector<PrimitiveCalls::Arg> ConvPrimitive::args(
+    ConvDirection direction) const {
+  const bool to_x = direction == ConvDirection::kBackwardInput;
+  const bool to_filter = direction == ConvDirection::kBackwardFilter;
+  const bool to_y = direction == ConvDirection::kForward;
+  std::vector<PrimitiveCalls::Arg> args = {
+      {to_x ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, formats_.x},
+      {to_filter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, formats_.filter},
+      {to_y ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, formats_.y},
+      {DNNL_ARG_SCRATCHPAD, scratchpad_}};
+  if (!bias_.is_zero()) args.push_back({DNNL_ARG_BIAS, bias_});
+  return args;
+}
+
+void ConvPrimitive::execute(void* x, void* filter, void* y, void* scratchpad,
+                            void* bias) const {
+  void* const data[] = {x, filter, y, scratchpad, bias};
+  calls_.execute(data);
 }
 
 ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
@@ -209,48 +211,43 @@ int64_t ConvPlan::reserve(const memory::desc& desc) {
 
 ConvPlan::Side ConvPlan::side(const memory::desc& outside,
                               const memory::desc& inside, bool out) {
-  Side side{.outside = outside, .inside = inside};
+  Side side;
   side.differs = outside != inside;
   if (!side.differs) return side;
   side.offset = reserve(inside);
   const dnnl::engine& engine = cpu_engine();
-  side.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(
-      engine, out ? inside : outside, engine, out ? outside : inside));
+  const memory::desc& from = out ? inside : outside;
+  const memory::desc& to = out ? outside : inside;
+  side.reorder = PrimitiveCalls(
+      dnnl::reorder(dnnl::reorder::primitive_desc(engine, from, engine, to)),
+      {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   return side;
 }
 
 void ConvPlan::execute(void* x, void* filter, void* y, void* workspace,
                        void* bias) const {
-  const dnnl::engine& engine = cpu_engine();
-  dnnl::stream stream(engine);
-  const auto place = [&](int64_t offset) {
+  const auto place = [&](int64_t offset) -> void* {
     return static_cast<char*>(workspace) + offset;
   };
-  const auto outside = [&](const Side& s, void* data) {
-    return memory(s.outside, engine, data);
-  };
   const auto inside = [&](const Side& s, void* data) {
-    return memory(s.inside, engine, s.differs ? place(s.offset) : data);
+    return s.differs ? place(s.offset) : data;
   };
-  memory xs[] = {outside(x_, x), inside(x_, x)};
-  memory filters[] = {outside(filter_, filter), inside(filter_, filter)};
-  memory ys[] = {outside(y_, y), inside(y_, y)};
-  const auto bring_in = [&](const Side& s, ConvDirection out, memory* m) {
-    if (s.differs && direction_ != out) s.reorder.execute(stream, m[0], m[1]);
+  const auto bring_in = [&](const Side& s, ConvDirection out, void* data) {
+    void* const from_to[] = {data, inside(s, data)};
+    if (s.differs && direction_ != out) s.reorder.execute(from_to);
   };
-  bring_in(x_, ConvDirection::kBackwardInput, xs);
-  bring_in(filter_, ConvDirection::kBackwardFilter, filters);
-  bring_in(y_, ConvDirection::kForward, ys);
-  primitive_.execute(
-      stream, xs[1], filters[1], ys[1],
-      memory(primitive_.scratchpad(), engine, place(scratchpad_offset_)), bias);
-  const auto bring_out = [&](const Side& s, ConvDirection out, memory* m) {
-    if (s.differs && direction_ == out) s.reorder.execute(stream, m[1], m[0]);
+  bring_in(x_, ConvDirection::kBackwardInput, x);
+  bring_in(filter_, ConvDirection::kBackwardFilter, filter);
+  bring_in(y_, ConvDirection::kForward, y);
+  primitive_.execute(inside(x_, x), inside(filter_, filter), inside(y_, y),
+                     place(scratchpad_offset_), bias);
+  const auto bring_out = [&](const Side& s, ConvDirection out, void* data) {
+    void* const from_to[] = {inside(s, data), data};
+    if (s.differs && direction_ == out) s.reorder.execute(from_to);
   };
-  bring_out(x_, ConvDirection::kBackwardInput, xs);
-  bring_out(filter_, ConvDirection::kBackwardFilter, filters);
-  bring_out(y_, ConvDirection::kForward, ys);
-  stream.wait();
+  bring_out(x_, ConvDirection::kBackwardInput, x);
+  bring_out(filter_, ConvDirection::kBackwardFilter, filter);
+  bring_out(y_, ConvDirection::kForward, y);
 }
 
 }  // namespace rondo

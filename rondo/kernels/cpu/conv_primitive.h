@@ -9,11 +9,9 @@
 
 #include "rondo/kernels/cpu/conv_shape.h"
 #include "rondo/kernels/cpu/epilogue.h"
+#include "rondo/kernels/cpu/primitive_calls.h"
 
 namespace rondo {
-
-// The one engine of this process's CPU; it has no state.
-const dnnl::engine& cpu_engine();
 
 // Where each tensor's elements are. `format_tag::any` in a descriptor lets
 // oneDNN choose.
@@ -49,20 +47,19 @@ class ConvPrimitive {
 
   // Writes the tensor that the direction is about from the other two. `bias`
   // has an element for each channel out where the epilogue has one.
-  void execute(const dnnl::stream& stream, const dnnl::memory& x,
-               const dnnl::memory& filter, const dnnl::memory& y,
-               const dnnl::memory& scratchpad, void* bias) const;
+  void execute(void* x, void* filter, void* y, void* scratchpad,
+               void* bias) const;
 
  private:
   template <class PrimitiveDesc>
   void take(const PrimitiveDesc& pd);
+  std::vector<PrimitiveCalls::Arg> args(ConvDirection direction) const;
 
-  const ConvDirection direction_;
   ConvFormats formats_;
   dnnl::memory::desc scratchpad_;
   dnnl::memory::desc bias_;
   std::string implementation_;
-  dnnl::primitive primitive_;
+  PrimitiveCalls calls_;
 };
 
 // Takes and gives tensors in the plain formats. Fixed once made; any number of
@@ -96,9 +93,7 @@ class ConvPlan {
   // A tensor as it comes and as the primitive has it; `reorder` between them
   // and a place in the workspace where the two differ.
   struct Side {
-    dnnl::memory::desc outside;
-    dnnl::memory::desc inside;
-    dnnl::reorder reorder;
+    PrimitiveCalls reorder;
     bool differs = false;
     int64_t offset = 0;
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/kernels/cpu/broadcast.h"
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/register.h"
@@ -290,7 +291,7 @@ Tensor& output_in_place(KernelContext& c, DType dtype, const Shape& shape,
 }
 
 Result<Shape> shape_from(const Tensor& extents) {
-  std::vector<int64_t> found;
+  FewInts found;
   for (int64_t i = 0; i < extents.count(); ++i) {
     const auto k = static_cast<size_t>(i);
     found.push_back(extents.dtype() == DType::kI32

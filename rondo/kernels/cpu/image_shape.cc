@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "rondo/base/short_vector.h"
+
 namespace rondo {
 
 Result<Shape> image_shape_in(const Tensor& ints, std::string_view name,
                              int64_t batch) {
-  std::vector<int64_t> extents;
+  FewInts extents;
   if (ints.dtype() == DType::kI32)
     for (const int32_t i : ints.span<int32_t>()) extents.push_back(i);
   else

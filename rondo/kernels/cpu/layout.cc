@@ -1,29 +1,51 @@
 #include "rondo/kernels/layout.h"
 
-#include <oneapi/dnnl/dnnl.hpp>
-
-#include "rondo/kernels/cpu/conv_primitive.h"
+#include "rondo/kernels/cpu/strided_copy.h"
 
 namespace rondo {
 namespace {
 
-using dnnl::memory;
-
 // The channels' axis of a blocked layout.
 int channel_axis(Layout layout) { return layout == Layout::kNhwc16 ? 3 : 1; }
 
-memory::desc describe(const Tensor& tensor, Layout layout, Layout blocked) {
-  const Shape& s = tensor.shape();
+// Blocks of channels, those of a block and places in the image, with strides in
+// a row-major tensor and in a blocked one.
+struct Blocks {
+  int64_t images, image;  // how many, elements of one
+  int64_t blocks, row_block, block;
+  int64_t places, row_place;
+  int64_t row_lane;
+};
+constexpr int64_t kLanes = 16;
+
+Blocks blocks_of(const Shape& s, Layout blocked) {
   const bool last = blocked == Layout::kNhwc16;
-  const memory::dims dims = last ? memory::dims{s[0], s[3], s[1], s[2]}
-                                 : memory::dims{s[0], s[1], s[2], s[3]};
-  // Elements are moved, not looked at.
-  const auto type = size_of(tensor.dtype()) == 1 ? memory::data_type::u8
-                                                 : memory::data_type::f32;
-  if (layout != Layout::kRowMajor)
-    return {dims, type, memory::format_tag::nChw16c};
-  return {dims, type,
-          last ? memory::format_tag::nhwc : memory::format_tag::nchw};
+  const int64_t channels = s[channel_axis(blocked)];
+  const int64_t places = last ? s[1] * s[2] : s[2] * s[3];
+  return {.images = s[0],
+          .image = channels * places,
+          .blocks = channels / kLanes,
+          .row_block = last ? kLanes : kLanes * places,
+          .block = kLanes * places,
+          .places = places,
+          .row_place = last ? channels : 1,
+          .row_lane = last ? 1 : places};
+}
+
+// What is written is gone through from its beginning to its end.
+CopyAxes to_blocked(const Blocks& b) {
+  return {{b.images, b.image, b.image},
+          {b.blocks, b.row_block, b.block},
+          {b.places, b.row_place, kLanes},
+          {kLanes, b.row_lane, 1}};
+}
+CopyAxes to_row_major(const Blocks& b) {
+  const CopyAxis images{b.images, b.image, b.image};
+  const CopyAxis blocks{b.blocks, b.block, b.row_block};
+  const CopyAxis places{b.places, kLanes, b.row_place};
+  const CopyAxis lanes{kLanes, 1, b.row_lane};
+  if (b.row_lane == 1) return {images, places, blocks, lanes};
+  return {images, blocks, lanes, places};
 }
 
 }  // namespace
@@ -45,13 +67,10 @@ Tensor in_layout(Allocator& allocator, const Tensor& tensor, Layout layout) {
                             tensor.shape().to_string()));
   Tensor to = allocator.allocate(tensor.dtype(), tensor.shape());
   to.set_layout(layout);
-  const dnnl::engine& engine = cpu_engine();
-  dnnl::stream stream(engine);
-  memory source(describe(tensor, tensor.layout(), blocked), engine,
-                const_cast<void*>(tensor.data()));
-  memory target(describe(to, layout, blocked), engine, to.data());
-  dnnl::reorder(source, target).execute(stream, source, target);
-  stream.wait();
+  const Blocks blocks = blocks_of(tensor.shape(), blocked);
+  strided_copy(
+      size_of(tensor.dtype()), tensor.data(), to.data(),
+      is_blocked(tensor) ? to_row_major(blocks) : to_blocked(blocks));
   return to;
 }
 

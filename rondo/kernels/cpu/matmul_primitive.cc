@@ -1,6 +1,5 @@
 #include "rondo/kernels/cpu/matmul_primitive.h"
 
-#include "rondo/kernels/cpu/conv_primitive.h"
 #include "rondo/kernels/cpu/parallel.h"
 
 namespace rondo {
@@ -15,38 +14,34 @@ std::optional<MatMulPrimitive> MatMulPrimitive::make(const GemmShape& s,
         {rows, columns}, type,
         transposed ? memory::format_tag::ba : memory::format_tag::ab);
   };
-  MatMulPrimitive made;
-  made.a_ = describe(s.m, s.k, s.transpose_a);
-  made.b_ = describe(s.k, s.n, s.transpose_b);
-  made.c_ = describe(s.m, s.n, false);
-  made.has_bias_ = epilogue.bias;
-  if (epilogue.bias) made.bias_ = describe(1, s.n, false);
-  const dnnl::matmul::desc desc =
-      epilogue.bias ? dnnl::matmul::desc(made.a_, made.b_, made.bias_, made.c_)
-                    : dnnl::matmul::desc(made.a_, made.b_, made.c_);
+  const memory::desc a = describe(s.m, s.k, s.transpose_a);
+  const memory::desc b = describe(s.k, s.n, s.transpose_b);
+  const memory::desc c = describe(s.m, s.n, false);
+  const memory::desc bias = describe(1, s.n, false);
+  const dnnl::matmul::desc desc = epilogue.bias
+                                      ? dnnl::matmul::desc(a, b, bias, c)
+                                      : dnnl::matmul::desc(a, b, c);
   const dnnl::matmul::primitive_desc pd(desc, epilogue.attr(), cpu_engine(),
                                         true);
   if (!pd) return std::nullopt;
-  made.scratchpad_ = pd.scratchpad_desc();
-  made.primitive_ = dnnl::matmul(pd);
+  // As execute() passes them.
+  std::vector<PrimitiveCalls::Arg> args = {
+      {DNNL_ARG_SRC, a},
+      {DNNL_ARG_WEIGHTS, b},
+      {DNNL_ARG_DST, c},
+      {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}};
+  if (epilogue.bias) args.push_back({DNNL_ARG_BIAS, bias});
+  MatMulPrimitive made;
+  made.workspace_bytes_ = pd.scratchpad_desc().get_size();
+  made.calls_ = PrimitiveCalls(dnnl::matmul(pd), std::move(args));
   return made;
 }
 
 void MatMulPrimitive::execute(const void* a, const void* b, const void* bias,
                               void* c, void* workspace) const {
-  const dnnl::engine& engine = cpu_engine();
-  dnnl::stream stream(engine);
-  const auto at = [&](const memory::desc& desc, const void* data) {
-    return memory(desc, engine, const_cast<void*>(data));
-  };
-  std::unordered_map<int, memory> args = {
-      {DNNL_ARG_SRC, at(a_, a)},
-      {DNNL_ARG_WEIGHTS, at(b_, b)},
-      {DNNL_ARG_DST, at(c_, c)},
-      {DNNL_ARG_SCRATCHPAD, at(scratchpad_, workspace)}};
-  if (has_bias_) args.emplace(DNNL_ARG_BIAS, at(bias_, bias));
-  primitive_.execute(stream, args);
-  stream.wait();
+  void* const data[] = {const_cast<void*>(a), const_cast<void*>(b), c,
+                        workspace, const_cast<void*>(bias)};
+  calls_.execute(data);
 }
 
 Status MatMulPrimitives::run(KernelContext& c, const GemmShape& shape,

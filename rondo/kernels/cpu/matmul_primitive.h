@@ -4,10 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <vector>
 
 #include "rondo/kernels/cpu/epilogue.h"
 #include "rondo/kernels/cpu/gemm.h"
+#include "rondo/kernels/cpu/primitive_calls.h"
 #include "rondo/kernels/kernel.h"
 
 namespace rondo {
@@ -21,7 +23,7 @@ class MatMulPrimitive {
                                              dnnl::memory::data_type type,
                                              const Epilogue& epilogue = {});
 
-  size_t workspace_bytes() const { return scratchpad_.get_size(); }
+  size_t workspace_bytes() const { return workspace_bytes_; }
   // c[m, n]; `bias` is not looked at when there is none.
   void execute(const void* a, const void* b, const void* bias, void* c,
                void* workspace) const;
@@ -29,9 +31,8 @@ class MatMulPrimitive {
  private:
   MatMulPrimitive() = default;
 
-  dnnl::memory::desc a_, b_, bias_, c_, scratchpad_;
-  bool has_bias_ = false;
-  dnnl::matmul primitive_;
+  size_t workspace_bytes_ = 0;
+  PrimitiveCalls calls_;
 };
 
 // The primitives that one node has needed so far. Any thread.

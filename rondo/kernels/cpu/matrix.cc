@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/kernels/cpu/gemm.h"
 #include "rondo/kernels/cpu/matmul_primitive.h"
 #include "rondo/kernels/cpu/matrix_kernels.h"
@@ -37,39 +38,50 @@ class MatMul final : public Kernel {
 
 // How the matrices of two batches meet: for each of the product, which of x and
 // which of y.
-struct Pairs {
-  Ints batch;  // leading extents of the product
-  Ints x, y;
-};
+class Pairs {
+ public:
+  FewInts batch;      // leading extents of the product
+  int64_t count = 1;  // their product
 
-Status pair_up(const Shape& x, const Shape& y, Pairs& pairs) {
-  const int rank = std::max(x.rank(), y.rank()) - 2;
-  const auto extent = [&](const Shape& s, int axis) {
-    const int own = axis - (rank - (s.rank() - 2));
-    return own < 0 ? 1 : s[own];
-  };
-  pairs.x = pairs.y = {0};
-  for (int axis = 0; axis < rank; ++axis) {
-    const int64_t ex = extent(x, axis), ey = extent(y, axis);
-    if (ex != ey && ex != 1 && ey != 1)
-      return error(Code::kInvalidArgument,
-                   "the leading extents of {} and {} do not broadcast",
-                   x.to_string(), y.to_string());
-    const int64_t e = ex == 1 ? ey : ex;
-    pairs.batch.push_back(e);
-    const auto spread = [e](Ints& from, int64_t own) {
-      Ints to;
-      to.reserve(from.size() * static_cast<size_t>(e));
-      for (const int64_t i : from)
-        for (int64_t j = 0; j < e; ++j)
-          to.push_back(own == 1 ? i : i * own + j);
-      from = std::move(to);
+  Status pair_up(const Shape& x, const Shape& y) {
+    const int rank = std::max(x.rank(), y.rank()) - 2;
+    const auto extent = [&](const Shape& s, int axis) {
+      const int own = axis - (rank - (s.rank() - 2));
+      return own < 0 ? 1 : s[own];
     };
-    spread(pairs.x, ex);
-    spread(pairs.y, ey);
+    for (int axis = 0; axis < rank; ++axis) {
+      const int64_t ex = extent(x, axis), ey = extent(y, axis);
+      if (ex != ey && ex != 1 && ey != 1)
+        return error(Code::kInvalidArgument,
+                     "the leading extents of {} and {} do not broadcast",
+                     x.to_string(), y.to_string());
+      const int64_t e = ex == 1 ? ey : ex;
+      batch.push_back(e);
+      count *= e;
+      x_.push_back(ex);
+      y_.push_back(ey);
+    }
+    return {};
   }
-  return {};
-}
+  int64_t x(int64_t i) const { return index(x_, i); }
+  int64_t y(int64_t i) const { return index(y_, i); }
+
+ private:
+  // Among matrices whose leading extents are `own`, the one for that of the
+  // product's number i.
+  int64_t index(const FewInts& own, int64_t i) const {
+    int64_t at = 0;
+    int64_t stride = 1;
+    for (size_t axis = batch.size(); axis-- > 0;) {
+      if (own[axis] != 1) at += i % batch[axis] * stride;
+      stride *= own[axis];
+      i /= batch[axis];
+    }
+    return at;
+  }
+
+  FewInts x_, y_;  // leading extents; 1 is the same for all
+};
 
 class BatchMatMul final : public Kernel {
  public:
@@ -83,13 +95,13 @@ class BatchMatMul final : public Kernel {
     const Tensor& y = c.input(1);
     RONDO_RETURN_IF_ERROR(find_sides(x, y, s));
     Pairs pairs;
-    RONDO_RETURN_IF_ERROR(pair_up(x.shape(), y.shape(), pairs));
-    Ints extents = pairs.batch;
+    RONDO_RETURN_IF_ERROR(pairs.pair_up(x.shape(), y.shape()));
+    FewInts extents = pairs.batch;
     extents.push_back(s.m);
     extents.push_back(s.n);
     Tensor& out = c.allocate(0, x.dtype(), Shape(extents));
     if (out.count() == 0) return {};
-    auto count = static_cast<int64_t>(pairs.x.size());
+    int64_t count = pairs.count;
     if (y.shape().rank() == 2 && !s.transpose_a) {
       // One right factor for all: the left ones are the rows of one matrix.
       s.m *= count;
@@ -108,9 +120,8 @@ class BatchMatMul final : public Kernel {
     auto* to = static_cast<std::byte*>(out.data());
     const auto range = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const auto at = static_cast<size_t>(i);
-        gemm(x.dtype(), s, a + pairs.x[at] * s.m * s.k * size,
-             b + pairs.y[at] * s.k * s.n * size, to + i * s.m * s.n * size);
+        gemm(x.dtype(), s, a + pairs.x(i) * s.m * s.k * size,
+             b + pairs.y(i) * s.k * s.n * size, to + i * s.m * s.n * size);
       }
     };
     // Many products: one thread each; few: all threads in each.

@@ -80,7 +80,8 @@ Status run_bias_add(const Node& node, KernelContext& c) {
 }
 
 template <class T>
-void sum_channels(const T* g, T* to, const Channels& s) {
+void sum_channels(KernelContext& context, const T* g, T* to,
+                  const Channels& s) {
   const RowOps<T>& ops = row_ops<T>();
   if (s.blocked) {
     std::fill_n(to, s.count, T{0});
@@ -91,12 +92,12 @@ void sum_channels(const T* g, T* to, const Channels& s) {
   }
   if (s.inner == 1) {
     const int64_t parts = parts_of(s.outer, s.count);
-    std::vector<T> sums(static_cast<size_t>(parts * s.count));
+    ScratchZeros<T> sums(context, parts * s.count);
     for_parts(parts, s.outer, [&](int64_t p, int64_t begin, int64_t end) {
       ops.column_sums(g + begin * s.count, end - begin, s.count,
                       sums.data() + p * s.count);
     });
-    add_parts(sums, parts, s.count, to);
+    add_parts(sums.data(), parts, s.count, to);
     return;
   }
   const int64_t each = s.outer * s.inner;
@@ -116,7 +117,7 @@ Status run_bias_add_grad(const Node& node, KernelContext& c) {
   const Tensor g = widen(c, c.input(0));
   WideOutput y(c, 0, c.input(0).dtype(), {s.count});
   dispatch_wide(g.dtype(), [&]<class T>() {
-    sum_channels(g.span<T>().data(), y.tensor().span<T>().data(), s);
+    sum_channels(c, g.span<T>().data(), y.tensor().span<T>().data(), s);
   });
   y.finish();
   return {};

@@ -88,11 +88,25 @@ void for_parts(int64_t parts, int64_t rows, const F& f) {
 
 // to[i] = the sum over parts of from[part * n + i].
 template <class T>
-void add_parts(const std::vector<T>& from, int64_t parts, int64_t n, T* to) {
-  std::copy(from.begin(), from.begin() + n, to);
+void add_parts(const T* from, int64_t parts, int64_t n, T* to) {
+  std::copy_n(from, n, to);
   for (int64_t p = 1; p < parts; ++p)
-    for (int64_t i = 0; i < n; ++i)
-      to[i] += from[static_cast<size_t>(p * n + i)];
+    for (int64_t i = 0; i < n; ++i) to[i] += from[p * n + i];
 }
+
+// Zeros for the time of a run, in the device's memory.
+template <class T>
+class ScratchZeros {
+ public:
+  ScratchZeros(KernelContext& context, int64_t count)
+      : tensor_(context.scratch(dtype_of<T>, {count})) {
+    std::fill_n(data(), count, T{0});
+  }
+  T* data() { return tensor_.template span<T>().data(); }
+  T& operator[](size_t i) { return data()[i]; }
+
+ private:
+  Tensor tensor_;
+};
 
 }  // namespace rondo

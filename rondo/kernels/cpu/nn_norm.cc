@@ -69,8 +69,8 @@ Status run_layer_norm_grad(const Node&, KernelContext& c) {
   WideOutput doffset(c, 2, dtype, {rows.n});
   dispatch_wide(x.dtype(), [&]<class T>() {
     const int64_t parts = parts_of(rows.count, rows.n);
-    std::vector<T> scales(static_cast<size_t>(parts * rows.n));
-    std::vector<T> offsets(scales.size());
+    ScratchZeros<T> scales(c, parts * rows.n);
+    ScratchZeros<T> offsets(c, parts * rows.n);
     for_parts(parts, rows.count, [&](int64_t p, int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const int64_t at = r * rows.n;
@@ -83,8 +83,8 @@ Status run_layer_norm_grad(const Node&, KernelContext& c) {
             scales.data() + p * rows.n, offsets.data() + p * rows.n);
       }
     });
-    add_parts(scales, parts, rows.n, dscale.tensor().span<T>().data());
-    add_parts(offsets, parts, rows.n, doffset.tensor().span<T>().data());
+    add_parts(scales.data(), parts, rows.n, dscale.tensor().span<T>().data());
+    add_parts(offsets.data(), parts, rows.n, doffset.tensor().span<T>().data());
   });
   dx.finish();
   dscale.finish();

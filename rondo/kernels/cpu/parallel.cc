@@ -13,7 +13,7 @@ void set_intra_op_threads(int threads) {
 int intra_op_threads() { return omp_get_max_threads(); }
 
 void parallel_for(int64_t count, int64_t grain,
-                  const std::function<void(int64_t, int64_t)>& body) {
+                  FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(1, grain);
   const int64_t pieces = (count + grain - 1) / grain;

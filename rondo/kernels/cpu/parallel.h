@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "rondo/base/export.h"
+#include "rondo/base/function_ref.h"
 
 namespace rondo {
 
@@ -21,6 +21,6 @@ RONDO_API int intra_op_threads();
 // two such. The division depends on count, grain and the number of threads
 // alone.
 RONDO_API void parallel_for(int64_t count, int64_t grain,
-                            const std::function<void(int64_t, int64_t)>& body);
+                            FunctionRef<void(int64_t, int64_t)> body);
 
 }  // namespace rondo

@@ -7,7 +7,7 @@ void set_intra_op_threads(int) {}
 int intra_op_threads() { return 1; }
 
 void parallel_for(int64_t count, int64_t,
-                  const std::function<void(int64_t, int64_t)>& body) {
+                  FunctionRef<void(int64_t, int64_t)> body) {
   if (count > 0) body(0, count);
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/pool_shape.h"
 #include "rondo/kernels/layout.h"
@@ -10,8 +11,8 @@
 namespace rondo {
 
 Result<PoolShape> PoolShape::of(const Shape& x, const Attrs& attrs) {
-  RONDO_ASSIGN_OR_RETURN(const PartialShape y, pool_output_shape(x, attrs));
-  RONDO_ASSIGN_OR_RETURN(const WindowOptions window, window_options(attrs));
+  RONDO_ASSIGN_OR_RETURN(const WindowOptions window,
+                         pool_window(x.rank(), attrs));
   const Ints& ksize = attrs.get<Ints>("ksize");
   PoolShape shape;
   shape.batch = x[0];
@@ -110,7 +111,7 @@ void each_pick(const PoolShape& s, const Index* where, F&& f) {
   struct Place {
     int64_t row, column, offset;
   };
-  std::vector<Place> places;
+  ShortVector<Place, 16> places;
   for (int64_t kh = 0; kh < s.height.size; ++kh)
     for (int64_t kw = 0; kw < s.width.size; ++kw)
       places.push_back({kh, kw, kh * s.in.row + kw * s.in.column});

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/random_fill.h"
@@ -51,7 +52,7 @@ class RandomKernel : public Kernel {
 };
 
 Result<Shape> shape_from(const Tensor& t) {
-  Ints extents;
+  FewInts extents;
   for (int64_t k = 0; k < t.count(); ++k) {
     extents.push_back(index_at(t, k));
     if (extents.back() < 0)

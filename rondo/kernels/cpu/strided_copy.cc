@@ -15,7 +15,7 @@ constexpr int64_t kPiece = 1 << 16;
 // The side of the blocks in which a transposing copy goes, in elements.
 constexpr int64_t kBlock = 64;
 
-using Axes = std::vector<CopyAxis>;  // here with strides in bytes
+using Axes = CopyAxes;  // here with strides in bytes
 
 // Drops axes of extent 1, and makes one of two where both sides step from the
 // end of the inner one to the next of the outer one.
@@ -65,7 +65,7 @@ class Walk {
 
  private:
   const Axes& axes_;
-  std::vector<int64_t> index_;
+  FewInts index_;
   int64_t from_ = 0;
   int64_t to_ = 0;
 };
@@ -257,8 +257,8 @@ void copy_elements(const char* from, char* to, Axes axes) {
 
 }  // namespace
 
-std::vector<int64_t> strides_of(const Shape& shape) {
-  std::vector<int64_t> strides(static_cast<size_t>(shape.rank()));
+FewInts strides_of(const Shape& shape) {
+  FewInts strides(static_cast<size_t>(shape.rank()));
   int64_t stride = 1;
   for (int i = shape.rank(); i-- > 0;) {
     strides[static_cast<size_t>(i)] = stride;
@@ -268,7 +268,7 @@ std::vector<int64_t> strides_of(const Shape& shape) {
 }
 
 void strided_copy(size_t size, const void* from, void* to,
-                  std::vector<CopyAxis> axes) {
+                  CopyAxes axes) {
   auto width = static_cast<int64_t>(size);
   for (CopyAxis& axis : axes) {
     if (axis.extent == 0) return;
@@ -289,6 +289,7 @@ void strided_copy(size_t size, const void* from, void* to,
     case 4: return copy_elements<4>(source, target, std::move(axes));
     case 8: return copy_elements<8>(source, target, std::move(axes));
     case 16: return copy_elements<16>(source, target, std::move(axes));
+    case 64: return copy_elements<64>(source, target, std::move(axes));
     default: return copy_rows(source, target, axes, width);
   }
 }

@@ -7,8 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "rondo/base/short_vector.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -20,14 +20,16 @@ struct CopyAxis {
   int64_t to = 0;
 };
 
+using CopyAxes = ShortVector<CopyAxis>;
+
 // The strides of a row-major tensor.
-std::vector<int64_t> strides_of(const Shape& shape);
+FewInts strides_of(const Shape& shape);
 
 // For every index of the axes (outermost first) one element of `size` bytes (1,
 // 2, 4 or 8) at from + sum(index * from stride) to where `to` says. No element
 // may be written twice. On several threads when it is worth it.
 void strided_copy(size_t size, const void* from, void* to,
-                  std::vector<CopyAxis> axes);
+                  CopyAxes axes);
 // Sets bytes to 0, on several threads when it is worth it.
 void parallel_zero(void* to, size_t bytes);
 

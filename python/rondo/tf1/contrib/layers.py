@@ -8,9 +8,18 @@ from ...errors import InvalidArgumentError
 from ...framework.build import convert_to_tensor as _convert
 from ...framework.graph import GraphKeys
 from ...framework.variable_scope import get_variable, variable_scope
+from ...layers.arguments import extent_of
 from ...ops import nn as _nn
 from .._missing import getattr_of
 from .arg_scope import add_arg_scope, arg_scope  # noqa: F401
+from .optimize_loss import OPTIMIZER_CLS_NAMES, optimize_loss  # noqa: F401
+from .regularizers import (  # noqa: F401
+    apply_regularization,
+    l1_l2_regularizer,
+    l1_regularizer,
+    l2_regularizer,
+    sum_regularizer,
+)
 
 __getattr__ = getattr_of("tf.contrib.layers")
 
@@ -34,52 +43,16 @@ def variance_scaling_initializer(
     )
 
 
-def l2_regularizer(scale, scope=None):
-    """scale times half the sum of the squares."""
-    if scale == 0.0:
-        return lambda weights: None
-    return lambda weights: rd.multiply(_nn.l2_loss(weights), float(scale), scope)
-
-
-def l1_regularizer(scale, scope=None):
-    """scale times the sum of the absolute values."""
-    if scale == 0.0:
-        return lambda weights: None
-    return lambda weights: rd.multiply(
-        rd.reduce_sum(rd.abs(weights)), float(scale), scope
-    )
-
-
-def l1_l2_regularizer(scale_l1=1.0, scale_l2=1.0, scope=None):
-    """Both."""
-    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)])
-
-
-def sum_regularizer(regularizer_list, scope=None):
-    """The sum of several."""
-
-    def total(weights):
-        losses = [r(weights) for r in regularizer_list if r is not None]
-        losses = [x for x in losses if x is not None]
-        return rd.add_n(losses) if losses else None
-
-    return total
-
-
-def apply_regularization(regularizer, weights_list=None):
-    """The sum of a regularizer over weights; it is a regularization loss."""
-    if weights_list is None:
-        weights_list = rd.get_collection(GraphKeys.WEIGHTS)
-    losses = [x for x in map(regularizer, weights_list) if x is not None]
-    total = rd.add_n(losses) if losses else rd.constant(0.0)
-    rd.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
-    return total
-
-
 @add_arg_scope
 def flatten(inputs, outputs_collections=None, scope=None):
     """All axes but the first as one."""
-    return _layers.flatten(inputs, scope)
+    return _collected(_layers.flatten(inputs, scope), outputs_collections)
+
+
+def _collected(y, collections):
+    if collections:
+        y.graph.add_to_collections(collections, y)
+    return y
 
 
 def _finished(y, normalizer_fn, normalizer_params, activation_fn, collections):
@@ -87,16 +60,34 @@ def _finished(y, normalizer_fn, normalizer_params, activation_fn, collections):
         y = normalizer_fn(y, **(normalizer_params or {}))
     if activation_fn is not None:
         y = activation_fn(y)
-    if collections:
-        y.graph.add_to_collections(collections, y)
-    return y
+    return _collected(y, collections)
 
 
-def _biases(count, x, normalizer_fn, initializer, regularizer, trainable):
-    """None where a normalisation has its own."""
+def _variable(name, shape, x, initializer, regularizer, trainable, collections):
+    """A variable of the model; `collections` are those of all, or by name."""
+    made = get_variable(name, shape, x.dtype, initializer, regularizer, trainable)
+    if isinstance(collections, dict):
+        collections = collections.get(name)
+    if isinstance(collections, str):
+        collections = [collections]
+    for key in [GraphKeys.MODEL_VARIABLES, *(collections or ())]:
+        there = made.graph.get_collection_ref(key)
+        if not any(v is made for v in there):  # it may be a shared one
+            there.append(made)
+    return made
+
+
+def _biased(
+    y, count, x, normalizer_fn, initializer, regularizer, trainable, collections,
+    layout="NHWC",
+):  # fmt: skip
+    """y + biases, but for what a normalisation comes after, which has its own."""
     if normalizer_fn is not None or initializer is None:
-        return None
-    return get_variable("biases", [count], x.dtype, initializer, regularizer, trainable)
+        return y
+    biases = _variable(
+        "biases", [count], x, initializer, regularizer, trainable, collections
+    )
+    return _nn.bias_add(y, biases, layout)
 
 
 _ZEROS = _initializers.zeros()
@@ -122,18 +113,17 @@ def fully_connected(
     """activation_fn(inputs weights + biases), over the last axis."""
     x = _convert(inputs)
     with variable_scope(scope, "fully_connected", reuse=reuse):
-        depth = _layers._extent(x, -1, "fully_connected")
-        weights = get_variable(
-            "weights", [depth, num_outputs], x.dtype,
+        depth = extent_of(x, -1, "fully_connected")
+        weights = _variable(
+            "weights", [depth, num_outputs], x,
             weights_initializer or xavier_initializer(), weights_regularizer, trainable,
+            variables_collections,
         )  # fmt: skip
-        y = rd.matmul(rd.reshape(x, [-1, depth]), weights)
-        biases = _biases(
-            num_outputs, x, normalizer_fn, biases_initializer, biases_regularizer,
-            trainable,
+        y = _biased(
+            rd.matmul(rd.reshape(x, [-1, depth]), weights), num_outputs, x,
+            normalizer_fn, biases_initializer, biases_regularizer, trainable,
+            variables_collections,
         )  # fmt: skip
-        if biases is not None:
-            y = _nn.bias_add(y, biases)
         if x.shape.ndims != 2:
             rest = rd.shape(x)[:-1]
             y = rd.reshape(y, rd.concat([rest, [num_outputs]], 0))
@@ -177,19 +167,18 @@ def conv2d(
     x = _convert(inputs)
     layout = data_format or "NHWC"
     with variable_scope(scope, "Conv", reuse=reuse):
-        channels = _layers._extent(x, 3 if layout == "NHWC" else 1, "conv2d")
+        channels = extent_of(x, 3 if layout == "NHWC" else 1, "conv2d")
         size = _nn._pair(kernel_size, layout, "kernel_size")
-        weights = get_variable(
-            "weights", [*size, channels, num_outputs], x.dtype,
+        weights = _variable(
+            "weights", [*size, channels, num_outputs], x,
             weights_initializer or xavier_initializer(), weights_regularizer, trainable,
+            variables_collections,
         )  # fmt: skip
-        y = _nn.conv2d(x, weights, stride, padding, layout, rate)
-        biases = _biases(
-            num_outputs, x, normalizer_fn, biases_initializer, biases_regularizer,
-            trainable,
+        y = _biased(
+            _nn.conv2d(x, weights, stride, padding, layout, rate), num_outputs, x,
+            normalizer_fn, biases_initializer, biases_regularizer, trainable,
+            variables_collections, layout,
         )  # fmt: skip
-        if biases is not None:
-            y = _nn.bias_add(y, biases, layout)
         return _finished(
             y, normalizer_fn, normalizer_params, activation_fn, outputs_collections
         )
@@ -233,7 +222,8 @@ def max_pool2d(
     outputs_collections=None, scope=None,
 ):  # fmt: skip
     """The largest element of each window."""
-    return _nn.max_pool(inputs, kernel_size, stride, padding, data_format, scope)
+    y = _nn.max_pool(inputs, kernel_size, stride, padding, data_format, scope)
+    return _collected(y, outputs_collections)
 
 
 @add_arg_scope
@@ -242,7 +232,8 @@ def avg_pool2d(
     outputs_collections=None, scope=None,
 ):  # fmt: skip
     """The average of each window."""
-    return _nn.avg_pool(inputs, kernel_size, stride, padding, data_format, scope)
+    y = _nn.avg_pool(inputs, kernel_size, stride, padding, data_format, scope)
+    return _collected(y, outputs_collections)
 
 
 @add_arg_scope
@@ -251,7 +242,8 @@ def dropout(
     outputs_collections=None, scope=None, seed=None,
 ):  # fmt: skip
     """Elements set to 0 with probability 1 - keep_prob while training."""
-    return _layers.dropout(inputs, 1 - keep_prob, noise_shape, seed, is_training, scope)
+    y = _layers.dropout(inputs, 1 - keep_prob, noise_shape, seed, is_training, scope)
+    return _collected(y, outputs_collections)
 
 
 @add_arg_scope
@@ -279,17 +271,23 @@ def batch_norm(
 ):
     """Channels normalised. With updates_collections=None, the moving averages are
     brought up to date whenever the result is computed."""
-    if renorm or batch_weights is not None:
+    if renorm or batch_weights is not None or zero_debias_moving_mean:
         raise InvalidArgumentError(
-            "batch_norm: renorm and batch_weights are not supported"
+            "batch_norm: renorm, batch_weights and zero_debias_moving_mean are not "
+            "supported"
         )
+    if param_regularizers or variables_collections:
+        raise InvalidArgumentError(
+            "batch_norm: param_regularizers and variables_collections are not supported"
+        )
+    begin = {f"{k}_initializer": v for k, v in (param_initializers or {}).items()}
     x = _convert(inputs)
     updates = x.graph.get_collection_ref(GraphKeys.UPDATE_OPS)
     before = len(updates)
     with variable_scope(scope, "BatchNorm", reuse=reuse) as inner:
         y = _layers.batch_normalization(
             x, 1 if data_format == "NCHW" else -1, decay, epsilon, center, scale,
-            training=is_training, trainable=trainable, name=inner,
+            training=is_training, trainable=trainable, name=inner, **begin,
         )  # fmt: skip
     new = updates[before:]
     if updates_collections != GraphKeys.UPDATE_OPS:
@@ -307,23 +305,37 @@ def batch_norm(
 def layer_norm(
     inputs, center=True, scale=True, activation_fn=None, reuse=None,
     variables_collections=None, outputs_collections=None, trainable=True,
-    begin_norm_axis=-1, begin_params_axis=-1, scope=None,
+    begin_norm_axis=1, begin_params_axis=-1, scope=None,
 ):  # fmt: skip
-    """The last axis normalised to mean 0 and variance 1."""
+    """All axes from begin_norm_axis on normalised, together, to mean 0 and variance
+    1; gamma and beta have the axes from begin_params_axis on."""
     x = _convert(inputs)
+    rank = x.shape.ndims
+    if rank is None:
+        raise InvalidArgumentError("layer_norm: the rank of its input is not known")
+    shape = [
+        extent_of(x, i, "layer_norm") for i in range(begin_params_axis % rank, rank)
+    ]
     with variable_scope(scope, "LayerNorm", reuse=reuse):
-        depth = _layers._extent(x, -1, "layer_norm")
-        beta = get_variable("beta", [depth], x.dtype, _ZEROS, trainable=trainable)
-        gamma = get_variable(
-            "gamma", [depth], x.dtype, _initializers.ones(), trainable=trainable
-        )
-        y = _nn.layer_norm(x, gamma, beta)
-        return y if activation_fn is None else activation_fn(y)
+        axes = list(range(begin_norm_axis % rank, rank))
+        mean, variance = _nn.moments(x, axes, keep_dims=True)
+        y = (x - mean) * rd.rsqrt(variance + 1e-12)
+        rest = (None, trainable, variables_collections)
+        if scale:
+            y = y * _variable("gamma", shape, x, _initializers.ones(), *rest)
+        if center:
+            y = y + _variable("beta", shape, x, _ZEROS, *rest)
+        return _finished(y, None, None, activation_fn, outputs_collections)
 
 
-def one_hot_encoding(labels, num_classes, on_value=1.0, off_value=0.0, **options):
+@add_arg_scope
+def one_hot_encoding(
+    labels, num_classes, on_value=1.0, off_value=0.0, outputs_collections=None,
+    scope=None,
+):  # fmt: skip
     """on_value at the label, off_value elsewhere."""
-    return rd.one_hot(labels, num_classes, on_value, off_value)
+    y = rd.one_hot(labels, num_classes, on_value, off_value, name=scope)
+    return _collected(y, outputs_collections)
 
 
 def embed_sequence(
@@ -358,46 +370,3 @@ def repeat(inputs, repetitions, layer, *args, **kwargs):
             name = f"{getattr(layer, '__name__', 'layer')}_{i + 1}"
             inputs = layer(inputs, *args, scope=name, **kwargs)
     return inputs
-
-
-def optimize_loss(
-    loss, global_step, learning_rate, optimizer, gradient_noise_scale=None,
-    gradient_multipliers=None, clip_gradients=None, learning_rate_decay_fn=None,
-    update_ops=None, variables=None, name=None, summaries=None, **options,
-):  # fmt: skip
-    """A training operation that gives the loss: optimizer is a name, a class or an
-    object."""
-    if global_step is None:
-        global_step = rd.train.get_or_create_global_step()
-    if learning_rate_decay_fn is not None:
-        learning_rate = learning_rate_decay_fn(learning_rate, global_step)
-    if isinstance(optimizer, str):
-        optimizer = OPTIMIZER_CLS_NAMES[optimizer]
-    if not hasattr(optimizer, "compute_gradients"):
-        optimizer = optimizer(learning_rate)
-    elif isinstance(optimizer, type):
-        optimizer = optimizer(learning_rate)
-    if update_ops is None:
-        update_ops = rd.get_collection(GraphKeys.UPDATE_OPS)
-    with rd.control_dependencies(update_ops):
-        pairs = optimizer.compute_gradients(loss, variables)
-        if clip_gradients is not None:
-            grads, names = zip(*pairs)  # noqa: B905
-            if callable(clip_gradients):
-                pairs = clip_gradients(pairs)
-            else:
-                grads, _ = rd.clip_by_global_norm(grads, clip_gradients)
-                pairs = list(zip(grads, names))  # noqa: B905
-        train_op = optimizer.apply_gradients(pairs, global_step, name)
-    with rd.control_dependencies([train_op]):
-        return rd.identity(loss)
-
-
-OPTIMIZER_CLS_NAMES = {
-    "Adagrad": rd.train.AdagradOptimizer,
-    "Adam": rd.train.AdamOptimizer,
-    "Ftrl": rd.train.FtrlOptimizer,
-    "Momentum": lambda learning_rate: rd.train.MomentumOptimizer(learning_rate, 0.9),
-    "RMSProp": rd.train.RMSPropOptimizer,
-    "SGD": rd.train.GradientDescentOptimizer,
-}
