@@ -55,8 +55,9 @@ class Adding {
   Result<LinkAnswer> wait(const Deadline& deadline, const Cancellation& run) {
     const MutexLock lock(mutex_);
     while (!answer_) {
-      given_up_ = run.cancelled() || deadline.passed();
-      if (run.cancelled()) return run.reason();
+      const bool cancelled = run.cancelled();
+      given_up_ = cancelled || deadline.passed();
+      if (cancelled) return run.reason();
       if (given_up_)
         return error(Code::kTimeout, "the graph was not compiled in time");
       there_.wait_for(mutex_,
