@@ -1,9 +1,11 @@
 // Data parallel, in one graph: a tower of the model on each of two workers,
 // their gradients averaged, the variables on a parameter server.
 //
-//   rondo server --cluster "ps=h0:2222;worker=h1:2222,h2:2222" --job ps --task
-//   0 rondo server --cluster … --job worker --task 0 rondo server --cluster …
-//   --job worker --task 1 towers "ps=h0:2222;worker=h1:2222,h2:2222"
+//   C="ps=h0:2222;worker=h1:2222,h2:2222"
+//   rondo server --cluster "$C" --job ps --task 0
+//   rondo server --cluster "$C" --job worker --task 0
+//   rondo server --cluster "$C" --job worker --task 1
+//   towers "$C"
 //
 // Without a cluster the towers are on two devices of this process.
 #include <rondo/cluster/server.h>

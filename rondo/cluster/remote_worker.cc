@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
@@ -29,9 +30,54 @@ Status on_task(const Status& status, const std::string& task) {
   return status.with_context(task);
 }
 
+// A graph that another task is adding, and who waits for it. Once nobody does,
+// the graph goes as soon as it is there.
+class Adding {
+ public:
+  explicit Adding(std::weak_ptr<Link> link) : link_(std::move(link)) {}
+
+  void answer(Result<LinkAnswer> answer) {
+    {
+      const MutexLock lock(mutex_);
+      if (!given_up_) {
+        answer_.emplace(std::move(answer));
+        there_.notify_all();
+        return;
+      }
+    }
+    const auto link = link_.lock();
+    if (!answer.ok() || !link) return;
+    // Its number is all that there is.
+    link->call({number(Method::kRemove), std::move(answer->body), {}},
+               [](const Result<LinkAnswer>&) {});
+  }
+
+  Result<LinkAnswer> wait(const Deadline& deadline, const Cancellation& run) {
+    const MutexLock lock(mutex_);
+    while (!answer_) {
+      const bool cancelled = run.cancelled();
+      given_up_ = cancelled || deadline.passed();
+      if (cancelled) return run.reason();
+      if (given_up_)
+        return error(Code::kTimeout, "the graph was not compiled in time");
+      there_.wait_for(mutex_,
+                      std::min<Duration>(deadline.left(), seconds(0.1)));
+    }
+    return std::move(*answer_);
+  }
+
+ private:
+  const std::weak_ptr<Link> link_;
+  Mutex mutex_;
+  CondVar there_;
+  bool given_up_ RONDO_GUARDED_BY(mutex_) = false;
+  std::optional<Result<LinkAnswer>> answer_ RONDO_GUARDED_BY(mutex_);
+};
+
 }  // namespace
 
-Result<int64_t> RemoteWorker::add(std::vector<Part> parts, Deadline given) {
+Result<int64_t> RemoteWorker::add(std::vector<Part> parts, Deadline given,
+                                  const Cancellation& run) {
   const Deadline deadline(std::min(kAddTime, given.left()));
   Tensor bytes;
   try {
@@ -39,11 +85,14 @@ Result<int64_t> RemoteWorker::add(std::vector<Part> parts, Deadline given) {
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
-  auto answer =
-      link_->call({number(Method::kAdd),
-                   wire::Writer().number(time_allowed(deadline)).take(),
-                   {std::move(bytes)}},
-                  deadline);
+  const auto adding = std::make_shared<Adding>(link_);
+  link_->call({number(Method::kAdd),
+               wire::Writer().number(time_allowed(deadline)).take(),
+               {std::move(bytes)}},
+              [adding](Result<LinkAnswer> result) {
+                adding->answer(std::move(result));
+              });
+  auto answer = adding->wait(deadline, run);
   if (!answer.ok()) return on_task(answer.status(), task_);
   wire::Reader in(answer->body);
   const int64_t graph = in.number();

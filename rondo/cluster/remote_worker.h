@@ -21,7 +21,8 @@ class RemoteWorker final : public Worker {
         link_(std::move(link)) {}
 
   std::vector<std::string> devices() const override { return devices_; }
-  Result<int64_t> add(std::vector<Part> parts, Deadline deadline) override;
+  Result<int64_t> add(std::vector<Part> parts, Deadline deadline,
+                      const Cancellation& run) override;
   void remove(int64_t graph) override;
   void run(StepCall call, Done done) override;
   void cancel(int64_t step, const Status& why) override;

@@ -192,8 +192,9 @@ TEST(Server, TimeIsUp) {
   const Far far(p.graph, cluster[1]);
   RunOptions options;
   options.timeout = seconds(0.2);
-  EXPECT_EQ(far.session->run({p.element}, {}, {}, options).status().code(),
-            Code::kTimeout);
+  const Status status = far.session->run({p.element}, {}, {}, options).status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_THAT(status.message(), HasSubstr("/job:ps/task:0/cpu:0"));
 }
 
 TEST(Server, ARunIsCancelledFromAfar) {
@@ -330,6 +331,13 @@ TEST(Server, WhoWaitsForATaskHoldsUpNeitherARunNorTheEnd) {
   RunOptions options;
   options.timeout = seconds(0.2);
   EXPECT_EQ(session->run({y}, {}, {}, options).status().code(), Code::kTimeout);
+  Cancellation cancellation;
+  std::thread cancels(
+      [&] { cancellation.cancel(error(Code::kCancelled, "enough")); });
+  options = {.cancellation = &cancellation};
+  EXPECT_THAT(session->run({y}, {}, {}, options).status().message(),
+              HasSubstr("enough"));
+  cancels.join();
   std::thread waits([&] {
     // Whether it comes before the end or after.
     EXPECT_EQ(session->run(y).status().code(), Code::kCancelled);

@@ -15,8 +15,9 @@ class TaskWorker final : public Worker {
       : local_(local), steps_(steps) {}
 
   std::vector<std::string> devices() const override { return local_.devices(); }
-  Result<int64_t> add(std::vector<Part> parts, Deadline deadline) override {
-    return local_.add(std::move(parts), deadline);
+  Result<int64_t> add(std::vector<Part> parts, Deadline deadline,
+                      const Cancellation& run) override {
+    return local_.add(std::move(parts), deadline, run);
   }
   void remove(int64_t graph) override { local_.remove(graph); }
   void run(StepCall call, Done done) override {

@@ -70,7 +70,7 @@ Result<LinkAnswer> WorkerService::add(uint64_t link, const LinkCall& call) {
   RONDO_ASSIGN_OR_RETURN(auto parts, parts_from_tensor(call.tensors[0]));
   RONDO_RETURN_IF_ERROR(prepare_(parts, deadline));
   RONDO_ASSIGN_OR_RETURN(const int64_t graph,
-                         worker_.add(std::move(parts), deadline));
+                         worker_.add(std::move(parts), deadline, {}));
   bool late = false;
   {
     const MutexLock lock(mutex_);

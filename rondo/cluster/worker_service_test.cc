@@ -20,7 +20,8 @@ class SendingWorker final : public Worker {
  public:
   explicit SendingWorker(StepTable& steps) : steps_(steps) {}
   std::vector<std::string> devices() const override { return {}; }
-  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline) override {
+  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline,
+                      const Cancellation&) override {
     if (breaks) throw std::length_error("what nobody thought of");
     return 1;
   }

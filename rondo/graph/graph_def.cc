@@ -264,6 +264,12 @@ void put_within(const std::string& scope, proto::GraphDef& message) {
         for (std::string& name : *value.mutable_list()->mutable_s())
           name = within(name);
     }
+    const auto beside = node.mutable_attr()->find(std::string(kClass));
+    if (beside == node.mutable_attr()->end()) continue;
+    for (std::string& text : *beside->second.mutable_list()->mutable_s())
+      if (text.starts_with(kClassPrefix))
+        text = fmt::format("{}{}", kClassPrefix,
+                           within(text.substr(kClassPrefix.size())));
   }
   for (auto& collection : *message.mutable_collection())
     for (std::string& name : *collection.mutable_value()) name = within(name);

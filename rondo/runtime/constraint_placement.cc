@@ -47,6 +47,19 @@ Status no_such_device(const Node& node, const std::vector<std::string>& all) {
                fmt::join(all, ", "));
 }
 
+bool same_task(const DeviceName& a, const DeviceName& b) {
+  return a.job == b.job && a.task == b.task;
+}
+
+// What is kept is found by its name, but only within a process.
+Status apart(const Node& node, const std::string& name,
+             const std::string& where, const std::string& others) {
+  return error(Code::kInvalidArgument,
+               "{} uses {}, which is on {}, together with what is on {}: one "
+               "node, or one loop, can only use what is in one process",
+               node.describe(), name, where, others);
+}
+
 // Sets of nodes that have to be together.
 class Groups {
  public:
@@ -138,12 +151,18 @@ Status ConstraintPlacement::place(const Graph& graph, Subgraph& step) {
     return {};
   };
   for (const Node* node : groups.order()) {
-    std::vector<std::string> kept = shared_by(*node);
+    auto& its = chosen[groups.of(*node)];
+    for (const std::string& name : shared_by(*node)) {
+      const auto at = home_.find(name);
+      if (at == home_.end()) continue;
+      if (its && !same_task(devices_[*its], devices_[at->second]))
+        return apart(*node, name, options_.devices[at->second],
+                     options_.devices[*its]);
+      its = at->second;
+    }
     for (const std::string& name : node->colocated_with())
-      kept.push_back(variable_key(name));
-    for (const std::string& name : kept)
-      if (const auto at = home_.find(name); at != home_.end())
-        chosen[groups.of(*node)] = at->second;
+      if (const auto at = home_.find(variable_key(name)); at != home_.end())
+        its = its.value_or(at->second);
     if (node->op().name == "Variable") RONDO_RETURN_IF_ERROR(ask(*node));
   }
   for (const Node* node : groups.order())

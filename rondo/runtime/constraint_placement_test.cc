@@ -72,6 +72,30 @@ TEST_F(ConstraintPlacementTest, WhatIsToBeBesideANode) {
   EXPECT_EQ(place({v}, "v"), "cpu:1");
 }
 
+TEST_F(ConstraintPlacementTest, WhatIsInTwoProcesses) {
+  ConstraintPlacement two(
+      {.devices = {"/job:ps/task:0/cpu:0", "/job:ps/task:0/cpu:1",
+                   "/job:ps/task:1/cpu:0"}});
+  const auto on = [&](const char* device, const char* name) {
+    const DeviceScope scope(g_, device);
+    return variable(g_, number("one"), {.name = name});
+  };
+  const Value a = on("/job:ps/task:0/cpu:0", "a");
+  const Value b = on("/job:ps/task:0/cpu:1", "b");
+  const Value c = on("/job:ps/task:1/cpu:0", "c");
+  const auto set = [&](const std::vector<Value>& variables) {
+    const std::vector<Value> ones(variables.size(), number("one"));
+    const std::vector<Node*> targets = {&assign_all(variables, ones)};
+    Subgraph step = extract(g_, {}, {}, targets);
+    return two.place(g_, step);
+  };
+  EXPECT_TRUE(set({a, b}).ok());
+  const Status status = set({a, c});
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("AssignAll"));
+  EXPECT_THAT(status.message(), HasSubstr("/job:ps/task:1"));
+}
+
 TEST_F(ConstraintPlacementTest, VariablesStayWhereTheyAre) {
   Value v;
   {

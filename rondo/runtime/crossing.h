@@ -16,7 +16,7 @@ class Crossing {
   const std::string& key() const { return key_; }
   // As the tensor travels.
   Rendezvous::Parcel pack(Tensor tensor, Allocator& allocator) const;
-  // As it was before; an error when it is not what was to come.
+  // As it was before; an error when its elements are of another type.
   Result<Tensor> unpack(Rendezvous::Parcel parcel, Allocator& allocator) const;
 
  private:

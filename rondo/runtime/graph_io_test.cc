@@ -92,6 +92,17 @@ void expect_same(const Graph& a, const Graph& b) {
   }
 }
 
+TEST(ImportGraphDef, WhatIsBesideANodeIsSoWithinAScope) {
+  Graph g;
+  const Value a = constant(g, 1, DType::kF32);
+  const ColocateScope beside(g, *a.node);
+  (void)identity(a, "b");
+  Graph other;
+  import_graph_def(other, to_graph_def(g), {.scope = "in"});
+  EXPECT_THAT(other.find("in/b")->colocated_with(),
+              ElementsAre("in/" + a.node->name()));
+}
+
 // A graph with something of everything.
 struct Model {
   explicit Model(int64_t width = 4) {

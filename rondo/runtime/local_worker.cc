@@ -89,7 +89,8 @@ Result<Device*> LocalWorker::find_device(const std::string& name) {
                fmt::join(options_.devices, ", "));
 }
 
-Result<int64_t> LocalWorker::add(std::vector<Part> parts, Deadline) {
+Result<int64_t> LocalWorker::add(std::vector<Part> parts, Deadline,
+                                 const Cancellation&) {
   auto graph = std::make_shared<Registered>();
   graph->intra_op =
       options_.intra_op_threads > 0

@@ -44,7 +44,8 @@ class RONDO_API LocalWorker final : public Worker {
   ~LocalWorker() override;
 
   std::vector<std::string> devices() const override;
-  Result<int64_t> add(std::vector<Part> parts, Deadline deadline) override;
+  Result<int64_t> add(std::vector<Part> parts, Deadline deadline,
+                      const Cancellation& run) override;
   void remove(int64_t graph) override;
   void run(StepCall call, Done done) override;
   Result<std::vector<Tensor>> run_here(StepCall call) override;

@@ -189,7 +189,7 @@ class OneWorkerTest : public testing::Test {
     for (const auto& node : step.graph->nodes()) node->set_device(kName);
     std::vector<Worker::Part> parts;
     parts.push_back({kName, std::move(step)});
-    return worker_.add(std::move(parts), Deadline::never()).value();
+    return worker_.add(std::move(parts), Deadline::never(), {}).value();
   }
 
   static constexpr const char* kName = "/job:worker/task:0/cpu:0";
@@ -240,7 +240,7 @@ TEST_F(OneWorkerTest, SaysWhatItDoesNotHave) {
   std::vector<Worker::Part> parts(1);
   parts[0].device = "/job:worker/task:5/cpu:0";
   EXPECT_THAT(
-      worker_.add(std::move(parts), Deadline::never()).status().message(),
+      worker_.add(std::move(parts), Deadline::never(), {}).status().message(),
       HasSubstr(kName));
 }
 

@@ -53,19 +53,18 @@ std::vector<std::string> Master::devices() const {
 
 Result<std::shared_ptr<Master::Plan>> Master::plan_for(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
-    const std::vector<Node*>& targets, Deadline deadline) {
+    const std::vector<Node*>& targets, const Limits& limits) {
   const std::lock_guard lock(mutex_);
   set_key(key_, fetches, feeds, targets);
   if (const auto at = plans_.find(key_); at != plans_.end()) return at->second;
-  RONDO_ASSIGN_OR_RETURN(auto plan,
-                         make_plan(fetches, feeds, targets, deadline));
+  RONDO_ASSIGN_OR_RETURN(auto plan, make_plan(fetches, feeds, targets, limits));
   plans_[key_] = plan;
   return plan;
 }
 
 Result<std::shared_ptr<Master::Plan>> Master::make_plan(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
-    const std::vector<Node*>& targets, Deadline deadline) {
+    const std::vector<Node*>& targets, const Limits& limits) {
   try {
     Subgraph step;
     {
@@ -73,20 +72,20 @@ Result<std::shared_ptr<Master::Plan>> Master::make_plan(
       step = extract(graph_, values_of(feeds), fetches, targets);
       RONDO_RETURN_IF_ERROR(options_.place(graph_, step));
     }
-    return compile(std::move(step), deadline);
+    return compile(std::move(step), limits);
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
 }
 
 Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step,
-                                                      Deadline deadline) {
+                                                      const Limits& limits) {
   if (options_.log_placement) print_placement(step);
   // Across devices; what is within one is ordered when it is compiled.
   order_changes(step, {.users = false});
   std::vector<GraphPart> parts = partition(step, options_.partition);
   if (options_.delay.transfer_time) delay_recvs(parts, options_.delay);
-  RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts), deadline));
+  RONDO_ASSIGN_OR_RETURN(auto plan, hand_out(std::move(parts), limits));
   plan->fetches = step.fetches.size();
   return plan;
 }
@@ -109,7 +108,8 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
       const auto again = options_.place_again(graph_, times, step);
       if (!again.ok() || !*again) return;
     }
-    auto better = compile(std::move(step), Deadline::never());
+    Cancellation none;
+    auto better = compile(std::move(step), {Deadline::never(), none});
     if (!better.ok()) return;
     (*better)->runs = plan->runs.load();
     current = std::move(*better);
@@ -131,7 +131,7 @@ Result<std::string> Master::explain(const std::vector<Value>& fetches,
 }
 
 Result<std::shared_ptr<Master::Plan>> Master::hand_out(
-    std::vector<GraphPart> parts, Deadline deadline) {
+    std::vector<GraphPart> parts, const Limits& limits) {
   auto plan = std::make_shared<Plan>();
   for (const auto& worker : options_.workers) {
     const std::vector<std::string> devices = worker->devices();
@@ -146,7 +146,9 @@ Result<std::shared_ptr<Master::Plan>> Master::hand_out(
       its.push_back({part.device, std::move(part.subgraph)});
     }
     if (its.empty()) continue;
-    RONDO_ASSIGN_OR_RETURN(share.graph, worker->add(std::move(its), deadline));
+    RONDO_ASSIGN_OR_RETURN(
+        share.graph,
+        worker->add(std::move(its), limits.deadline, limits.cancellation));
     plan->shares.push_back(std::move(share));
   }
   for (const GraphPart& part : parts)
@@ -214,9 +216,9 @@ Status Master::put(const Share& share, std::vector<Tensor>& fetched,
 
 Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
                                              const std::vector<Feed>& feeds,
-                                             Deadline deadline,
-                                             Timeline* timeline,
-                                             Cancellation& cancellation) {
+                                             const Limits& limits,
+                                             Timeline* timeline) {
+  Cancellation& cancellation = limits.cancellation;
   const int64_t step = next_step_++;
   const int link = cancellation.on_cancel([&] {
     for (const Share& share : plan.shares)
@@ -225,7 +227,7 @@ Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
   auto call_for = [&](const Share& share) {
     Worker::StepCall call{.graph = share.graph,
                           .step = step,
-                          .deadline = deadline,
+                          .deadline = limits.deadline,
                           .timeline = timeline};
     for (const int feed : share.feeds)
       call.feeds.push_back(feeds[static_cast<size_t>(feed)].tensor);
@@ -256,25 +258,32 @@ Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
   return all;
 }
 
+Result<std::vector<Tensor>> Master::run_within(
+    const Limits& limits, const std::vector<Value>& fetches,
+    const std::vector<Feed>& feeds, const std::vector<Node*>& targets,
+    Timeline* timeline) {
+  RONDO_ASSIGN_OR_RETURN(const auto plan,
+                         plan_for(fetches, feeds, targets, limits));
+  Timeline times;
+  const bool timed =
+      options_.wants_times && !timeline && options_.wants_times(++plan->runs);
+  auto result = run_step(*plan, feeds, limits, timed ? &times : timeline);
+  if (timed && result.ok()) learn(plan, times, fetches, feeds, targets);
+  return result;
+}
+
 Result<std::vector<Tensor>> Master::run(const std::vector<Value>& fetches,
                                         const std::vector<Feed>& feeds,
                                         const std::vector<Node*>& targets,
                                         const RunOptions& options) {
-  const Deadline deadline = options.deadline();
-  RONDO_ASSIGN_OR_RETURN(const auto plan,
-                         plan_for(fetches, feeds, targets, deadline));
   Cancellation cancellation;
   const ActiveRuns::Entry entry(runs_, cancellation);
   int link = 0;
   if (options.cancellation)
     link = options.cancellation->on_cancel(
         [&] { cancellation.cancel(options.cancellation->reason()); });
-  Timeline times;
-  const bool timed = options_.wants_times && !options.timeline &&
-                     options_.wants_times(++plan->runs);
-  auto result = run_step(*plan, feeds, deadline,
-                         timed ? &times : options.timeline, cancellation);
-  if (timed && result.ok()) learn(plan, times, fetches, feeds, targets);
+  auto result = run_within({options.deadline(), cancellation}, fetches, feeds,
+                           targets, options.timeline);
   if (options.cancellation) options.cancellation->forget(link);
   if (result.ok())
     // What variables, constants, feeds or other fetches hold stays theirs.

@@ -83,31 +83,42 @@ class RONDO_API Master {
     std::atomic<int64_t> runs = 0;  // of all plans for the same
   };
   class StepRun;
+  // What ends a run before its time.
+  struct Limits {
+    Deadline deadline;
+    Cancellation& cancellation;
+  };
 
+  // run() within its limits.
+  Result<std::vector<Tensor>> run_within(const Limits& limits,
+                                         const std::vector<Value>& fetches,
+                                         const std::vector<Feed>& feeds,
+                                         const std::vector<Node*>& targets,
+                                         Timeline* timeline);
   Result<std::shared_ptr<Plan>> plan_for(const std::vector<Value>& fetches,
                                          const std::vector<Feed>& feeds,
                                          const std::vector<Node*>& targets,
-                                         Deadline deadline);
+                                         const Limits& limits);
   Result<std::shared_ptr<Plan>> make_plan(const std::vector<Value>& fetches,
                                           const std::vector<Feed>& feeds,
                                           const std::vector<Node*>& targets,
-                                          Deadline deadline);
+                                          const Limits& limits);
   // Of a step that has been placed.
-  Result<std::shared_ptr<Plan>> compile(Subgraph step, Deadline deadline);
+  Result<std::shared_ptr<Plan>> compile(Subgraph step, const Limits& limits);
   // After a run of `plan` that was timed.
   void learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
              const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
              const std::vector<Node*>& targets);
   Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts,
-                                         Deadline deadline);
+                                         const Limits& limits);
   // Among the fetches of all; workers may be other processes, so what they give
   // is counted.
   static Status put(const Share& share, std::vector<Tensor>& fetched,
                     std::vector<Tensor>& all);
   Result<std::vector<Tensor>> run_step(const Plan& plan,
                                        const std::vector<Feed>& feeds,
-                                       Deadline deadline, Timeline* timeline,
-                                       Cancellation& cancellation);
+                                       const Limits& limits,
+                                       Timeline* timeline);
 
   Graph& graph_;
   const MasterOptions options_;

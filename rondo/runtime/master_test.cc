@@ -16,14 +16,18 @@ constexpr const char* kDevice = "/job:worker/task:3/cpu:0";
 class ScriptedWorker final : public Worker {
  public:
   std::vector<std::string> devices() const override { return {kDevice}; }
-  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline deadline) override {
+  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline deadline,
+                      const Cancellation& run) override {
     left = deadline.left();
+    if (while_adding) while_adding();
+    if (run.cancelled()) return run.reason();
     return 1;
   }
   void remove(int64_t /*graph*/) override {}
   void run(StepCall /*call*/, Done done) override { done(gives); }
   void cancel(int64_t /*step*/, const Status& /*why*/) override {}
 
+  std::function<void()> while_adding;
   std::vector<Tensor> gives;
   Duration left = Duration::zero();  // of the time to add a graph
 };
@@ -63,6 +67,12 @@ TEST_F(MasterTest, ARunsTimeIsThatOfHandingOutItsGraphToo) {
   ASSERT_TRUE(run({.timeout = std::chrono::hours(1)}).ok());
   EXPECT_GT(worker_->left, Duration::zero());
   EXPECT_LE(worker_->left, std::chrono::hours(1));
+}
+
+TEST_F(MasterTest, ClosingEndsTheWaitForAGraph) {
+  worker_->while_adding = [&] { master_.close(); };
+  const Status status = run().status();
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
 }
 
 }  // namespace

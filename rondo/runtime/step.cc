@@ -109,7 +109,8 @@ void Step::look_for_an_end() {
   if (options_.cancellation->cancelled()) fail(options_.cancellation->reason());
   // A loop may always have something to do, and so never come to wait().
   if (options_.deadline.left() == Duration::zero() && status_.ok())
-    fail(error(Code::kTimeout, "the run did not end in time"));
+    fail(error(Code::kTimeout, "the run did not end in time{}{}",
+               options_.device.empty() ? "" : " on ", options_.device));
 }
 
 // Whether there was one.

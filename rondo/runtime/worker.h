@@ -9,6 +9,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/status.h"
 #include "rondo/graph/subgraph.h"
+#include "rondo/kernels/cancellation.h"
 #include "rondo/runtime/timeline.h"
 
 namespace rondo {
@@ -39,8 +40,9 @@ class RONDO_API Worker {
   // Full names, "/job:worker/task:1/cpu:0".
   virtual std::vector<std::string> devices() const = 0;
   // Compiles the parts; the number stands for them from then on. Other tasks
-  // are waited for until the deadline.
-  virtual Result<int64_t> add(std::vector<Part> parts, Deadline deadline) = 0;
+  // are waited for until the deadline, or until `run` is cancelled.
+  virtual Result<int64_t> add(std::vector<Part> parts, Deadline deadline,
+                              const Cancellation& run) = 0;
   // Steps of it that run go on; none may begin any more.
   virtual void remove(int64_t graph) = 0;
   // Starts a step and returns; `done` gets what the parts fetch, in order, once

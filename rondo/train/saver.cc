@@ -8,9 +8,11 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "rondo/base/log.h"
+#include "rondo/graph/device_name.h"
 #include "rondo/graph/graph_io.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/io.h"
@@ -46,6 +48,28 @@ Status check_path(const std::string& path, const SaveOptions& options) {
                  "latest_filename: \"{}\" must be a name without folders",
                  options.latest_filename);
   return {};
+}
+
+// Sets all variables at once, as far as one node can: those of each task, and
+// of each container there, by one.
+Node& assign_each(const std::vector<Value>& variables,
+                  const std::vector<Value>& values) {
+  struct Part {
+    std::vector<Value> variables, values;
+  };
+  std::map<std::pair<std::string, std::string>, Part> parts;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    DeviceName task = DeviceName::parse(variables[i].node->device()).value();
+    task.type.reset();
+    task.index.reset();
+    Part& part = parts[{task.to_string(), container_of(variables[i])}];
+    part.variables.push_back(variables[i]);
+    part.values.push_back(values[i]);
+  }
+  std::vector<Node*> nodes;
+  for (const auto& [place, part] : parts)
+    nodes.push_back(&assign_all(part.variables, part.values));
+  return nodes.size() == 1 ? *nodes[0] : group(nodes[0]->graph(), nodes);
 }
 
 }  // namespace
@@ -88,7 +112,7 @@ Saver::Saver(Graph& graph, SaverOptions options)
       graph, {.dtype = DType::kU8, .shape = {kAny}, .name = "filename"});
   save_ = &rondo::save(filename_, names, values);
   const auto restored = rondo::restore(filename_, names, std::move(types));
-  restore_ = &assign_all(values, restored);
+  restore_ = &assign_each(values, restored);
 }
 
 Result<std::string> Saver::save(Session& session, const std::string& path,

@@ -323,6 +323,40 @@ TEST_F(SaverTest, AllVariablesAreSetAtOnce) {
   EXPECT_EQ(both[0].to_string(), both[1].to_string());
 }
 
+TEST_F(SaverTest, VariablesOfSeveralContainers) {
+  Graph g;
+  const auto make_variable = [&](const char* name, float value) {
+    return variable(g, constant(g, Tensor::full<float>({}, value)),
+                    {.name = name, .container = name});
+  };
+  const Value a = make_variable("a", 1), b = make_variable("b", 2);
+  const Value more = assign_add(a, b);
+  Session session(g);
+  Saver saver(g);
+  session.run(initializer(g)).value();
+  saver.save(session, path_).value();
+  (void)session.run({more, assign(b, a)}, {}).value();
+  saver.restore(session, path_).value();
+  const auto both = session.run({a, b}, {}).value();
+  EXPECT_EQ(both[0].span<float>()[0], 1);
+  EXPECT_EQ(both[1].span<float>()[0], 2);
+}
+
+// A node can only set what is in its own process.
+TEST_F(SaverTest, VariablesOfSeveralTasksAreSetByANodeEach) {
+  Graph g;
+  for (const char* device : {"/job:ps/task:0", "/job:ps/task:0/cpu:1",
+                             "/job:ps/task:1", "/job:ps/task:1"}) {
+    const DeviceScope scope(g, device);
+    (void)variable(g, constant(g, 1, DType::kF32));
+  }
+  const Saver saver(g);
+  std::vector<size_t> sizes;
+  for (const auto& node : g.nodes())
+    if (node->op().name == "AssignAll") sizes.push_back(node->inputs().size());
+  EXPECT_THAT(sizes, ElementsAre(2, 2));
+}
+
 TEST_F(SaverTest, CancelledLeavesTheOldOne) {
   Model a(1, 1 << 20);
   Saver saver(a.graph);
