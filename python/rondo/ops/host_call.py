@@ -8,7 +8,7 @@ from .. import _core
 from ..errors import InvalidArgumentError
 from ..framework.build import convert_to_tensor, graph_of, origin
 from ..framework.dtypes import as_dtype
-from ..framework.graph import GraphKeys, Operation
+from ..framework.graph import GraphKeys
 from ..framework.op_gradients import gradient_for, with_gradient
 from . import array
 
@@ -67,13 +67,14 @@ def py_func(func, inp, Tout, stateful=True, name=None):
     several = isinstance(Tout, (list, tuple))
     types = [as_dtype(t) for t in (Tout if several else [Tout])]
     graph = graph_of(inp)
+    graph._check_open("py_func")
     values = [convert_to_tensor(x, graph=graph)._value for x in inp]
     function = _Called(func, types)
     node = _core.add_host_call(
         graph._core, function, values, types, name or "PyFunc", origin()
     )
     graph._host_functions.append(function)
-    made = Operation(node, graph)
+    made = graph._added(node)
     gradient = gradient_for(graph, "HostCall")
     if gradient is not None:
         made = with_gradient(made, gradient, origin())
@@ -135,6 +136,7 @@ def custom_gradient(f):
     @functools.wraps(f)
     def differentiated(*args, **kwargs):
         graph = graph_of(args)
+        graph._check_open("custom_gradient")
         xs = [convert_to_tensor(x, graph=graph) for x in args]
         result, function = f(*xs, **kwargs)
         if not callable(function):
@@ -156,7 +158,7 @@ def custom_gradient(f):
             origin(),
         )
         graph._host_functions.append(asked)
-        outputs = Operation(node, graph).outputs
+        outputs = graph._added(node).outputs
         return type(result)(outputs) if several else outputs[0]
 
     return differentiated
