@@ -20,6 +20,7 @@ from ..framework.queue_runner import (
 )
 from ..framework.saver import Saver, import_meta_graph
 from ..framework.server import Server
+from .checkpoint_hook import CheckpointSaverHook, CheckpointSaverListener
 from .cluster_spec import ClusterSpec
 from .composed_optimizer import AdadeltaOptimizer, FtrlOptimizer
 from .decay import (
@@ -43,8 +44,6 @@ from .global_step import (
     global_step,
 )
 from .hooks import (
-    CheckpointSaverHook,
-    CheckpointSaverListener,
     FeedFnHook,
     FinalOpsHook,
     LoggingTensorHook,

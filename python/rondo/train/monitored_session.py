@@ -15,6 +15,7 @@ from ..framework.graph import get_default_graph
 from ..framework.queue_runner import start_queue_runners
 from ..framework.session import RunMetadata, RunOptions
 from . import hooks as _hooks
+from .checkpoint_hook import CheckpointSaverHook
 from .global_step import get_global_step
 from .scaffold import Scaffold
 from .session_manager import SessionManager
@@ -382,9 +383,7 @@ def MonitoredTrainingSession(
     )
     if checkpoint_dir and every:
         hooks.append(
-            _hooks.CheckpointSaverHook(
-                checkpoint_dir, every[0], every[1], scaffold=scaffold
-            )
+            CheckpointSaverHook(checkpoint_dir, every[0], every[1], scaffold=scaffold)
         )
     return MonitoredSession(creator, hooks, stop_grace_period_secs)
 
