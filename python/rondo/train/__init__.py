@@ -68,12 +68,9 @@ from .input import (
 )
 from .looper import LooperThread
 from .monitored_session import (
-    ChiefSessionCreator,
     MonitoredSession,
     MonitoredTrainingSession,
-    SessionCreator,
     SingularMonitoredSession,
-    WorkerSessionCreator,
 )
 from .moving_averages import ExponentialMovingAverage
 from .optimizer import (
@@ -86,6 +83,7 @@ from .optimizer import (
     RMSPropOptimizer,
 )
 from .scaffold import Scaffold
+from .session_creator import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
 from .session_manager import SessionManager
 from .session_run_hook import (
     SessionRunArgs,
