@@ -1,6 +1,7 @@
 """Sessions with hooks."""
 
 import logging
+import threading
 
 import numpy as np
 import pytest
@@ -343,3 +344,32 @@ def test_one_of_several_savers_must_be_named(tmp_path):
     with pytest.raises(rd.InvalidArgumentError, match="the graph has 2 savers"):
         creator = rd.train.ChiefSessionCreator(scaffold)
         rd.train.MonitoredSession(creator, hooks=[hook])
+
+
+def test_a_worker_begins_at_a_step():
+    step, count = counting()
+    polled = threading.Event()
+
+    class Coord(rd.train.Coordinator):
+        def wait_for_stop(self, timeout=None):
+            polled.set()
+            assert advanced.wait(60)
+            return False
+
+    advanced = threading.Event()
+    hook = rd.train.GlobalStepWaiterHook(3)
+    hook.begin()
+    with rd.Session() as session:
+        session.run(rd.global_variables_initializer())
+        hook.after_create_session(session, Coord())
+        context = rd.train.SessionRunContext(None, session)
+        waits = threading.Thread(target=hook.before_run, args=(context,))
+        waits.start()
+        assert polled.wait(60)
+        for _ in range(3):
+            session.run(count)
+        advanced.set()
+        waits.join(60)
+        assert not waits.is_alive()
+    with rd.train.MonitoredSession(hooks=[rd.train.GlobalStepWaiterHook(0)]) as session:
+        assert session.run(count) == 1

@@ -128,7 +128,8 @@ class _Vocabulary(Categorical):
     def __init__(self, key, vocabulary, default_value, num_oov_buckets):
         super().__init__(key, len(vocabulary) + num_oov_buckets)
         self._vocabulary = list(vocabulary)
-        self._default = len(vocabulary) if num_oov_buckets else default_value
+        self._default = default_value
+        self._others = _Hashed(key, num_oov_buckets) if num_oov_buckets else None
 
     def ids(self, features):
         x = self._feature(features)
@@ -141,7 +142,10 @@ class _Vocabulary(Categorical):
             same = rd.equal(rd.expand_dims(x, 2), np.asarray(self._vocabulary, kind))
         found = rd.reduce_any(same, 2)
         at = rd.argmax(rd.cast(same, "float32"), 2)
-        return rd.where(found, at, rd.zeros_like(at) + np.int64(self._default))
+        other = np.int64(self._default)
+        if self._others is not None:
+            other = self._others.ids(features) + np.int64(len(self._vocabulary))
+        return rd.where(found, at, rd.zeros_like(at) + other)
 
     def _same_text(self, x):
         """bool [batch, 1, vocabulary]."""
@@ -162,7 +166,8 @@ class _Vocabulary(Categorical):
 def categorical_column_with_vocabulary_list(
     key, vocabulary_list, dtype=None, default_value=-1, num_oov_buckets=0
 ):
-    """The place of a text or number in a list."""
+    """The place of a text or number in a list; for others default_value, or one of
+    num_oov_buckets places behind it."""
     return _Vocabulary(key, vocabulary_list, default_value, num_oov_buckets)
 
 

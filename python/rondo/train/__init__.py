@@ -46,6 +46,7 @@ from .global_step import (
 from .hooks import (
     FeedFnHook,
     FinalOpsHook,
+    GlobalStepWaiterHook,
     LoggingTensorHook,
     NanLossDuringTrainingError,
     NanTensorHook,
@@ -110,6 +111,7 @@ __all__ = [
     "ExponentialMovingAverage",
     "FeedFnHook",
     "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "FtrlOptimizer",
     "GradientDescentOptimizer",
     "GreedyLoadBalancingStrategy",

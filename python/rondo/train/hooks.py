@@ -239,6 +239,34 @@ class NanTensorHook(SessionRunHook):
         run_context.request_stop()
 
 
+class GlobalStepWaiterHook(SessionRunHook):
+    """Waits before the first run until the global step is `wait_until_step`, so that
+    workers begin one after another."""
+
+    _POLL_SECS = 0.5
+
+    def __init__(self, wait_until_step):
+        self._until = wait_until_step
+
+    def begin(self):
+        self._step = step_variable("GlobalStepWaiterHook")
+        self._begun = self._until <= 0
+
+    def after_create_session(self, session, coord):
+        self._coord = coord
+
+    def before_run(self, run_context):
+        while not self._begun:
+            step = int(run_context.session.run(self._step))
+            self._begun = step >= self._until or self._coord.should_stop()
+            if not self._begun:
+                _log.info(
+                    "Waiting for global step %d before training: it is %d.",
+                    self._until, step,
+                )  # fmt: skip
+                self._coord.wait_for_stop(self._POLL_SECS)
+
+
 class FinalOpsHook(SessionRunHook):
     """Runs something at the end; its value is `final_ops_values`."""
 
@@ -307,6 +335,7 @@ class ProfilerHook(SessionRunHook):
 __all__ = [
     "FeedFnHook",
     "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "LoggingTensorHook",
     "NanLossDuringTrainingError",
     "NanTensorHook",

@@ -5,6 +5,7 @@ import unittest
 import numpy as np
 import pytest
 import rondo.tf1 as tf
+from rondo.tf1.text import padded_bytes
 
 import rondo as rd
 
@@ -203,3 +204,13 @@ def test_a_test_has_one_folder_until_it_ends():
     assert result.wasSuccessful(), result.failures + result.errors
     assert not tf.gfile.Exists(test.folder)
     assert tf.test.get_temp_dir() == tf.test.get_temp_dir()
+
+
+def test_words_that_are_not_in_the_list_have_several_places():
+    column = tf.feature_column.categorical_column_with_vocabulary_list(
+        "x", ["yes", "no"], num_oov_buckets=2
+    )
+    words = ["no", *"abcdefgh"]
+    features = {"x": tf.constant(padded_bytes(words))}
+    got = value(column.ids(features))[:, 0].tolist()
+    assert got[0] == 1 and set(got[1:]) == {2, 3}
