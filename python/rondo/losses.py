@@ -39,6 +39,7 @@ def compute_weighted_loss(
         weights = _math.cast(
             convert_to_tensor(weights, graph=losses.graph), losses.dtype
         )
+        weights = _fitting(weights, losses)
         weighted = losses * weights
     if reduction == Reduction.NONE:
         loss = weighted
@@ -57,6 +58,25 @@ def compute_weighted_loss(
         loss = _math.reduce_sum(weighted) / safe
     add_loss(loss, loss_collection)
     return loss
+
+
+def _fitting(weights, losses):
+    """Weights that do not make more losses than there are."""
+    ranks = weights.shape.ndims, losses.shape.ndims
+    if None in ranks or ranks[0] == 0:
+        return weights
+    if ranks[0] == ranks[1] + 1 and weights.shape[-1] in (1, None):
+        return _array.squeeze(weights, [-1])
+    fits = ranks[0] == ranks[1] and all(
+        w in (1, None, n) or n is None
+        for w, n in zip(weights.shape, losses.shape)  # noqa: B905
+    )
+    if not fits:
+        raise InvalidArgumentError(
+            f"the weights have shape {weights.shape}, the losses {losses.shape}; "
+            "expected one number, or the same shape with 1 where weights repeat"
+        )
+    return weights
 
 
 def add_loss(loss, loss_collection=GraphKeys.LOSSES):

@@ -12,6 +12,7 @@ A summary is a vector of uint8; `Session.run` gives `bytes` for it.
 import atexit as _atexit
 import os as _os
 import re as _re
+import threading as _threading
 import weakref as _weakref
 
 import numpy as _np
@@ -25,6 +26,7 @@ from .framework.tensor import Tensor
 
 __all__ = [
     "FileWriter",
+    "FileWriterCache",
     "Summary",
     "histogram",
     "image",
@@ -209,6 +211,32 @@ class FileWriter:
 
     def __exit__(self, *args):
         self.close()
+
+
+class FileWriterCache:
+    """One FileWriter for each folder, for all who write there: of a folder's files
+    TensorBoard reads what is added to the last one only."""
+
+    _lock = _threading.Lock()
+    _writers = _weakref.WeakValueDictionary()
+
+    @classmethod
+    def get(cls, logdir):
+        """The folder's writer, which is there for as long as somebody has it."""
+        key = _os.path.abspath(_os.fspath(logdir))
+        with cls._lock:
+            writer = cls._writers.get(key)
+            if writer is None:
+                writer = cls._writers[key] = FileWriter(logdir)
+            else:
+                writer.reopen()
+            return writer
+
+    @classmethod
+    def clear(cls):
+        """Whoever asks from now on gets new ones."""
+        with cls._lock:
+            cls._writers.clear()
 
 
 def _step(global_step):

@@ -277,3 +277,17 @@ def test_a_placement_that_is_not_there():
         rd.Session(config=rd.ConfigProto(placement="cheap"))
     with pytest.raises(rd.InvalidArgumentError, match="one process"):
         rd.Session("grpc://localhost:1", config=rd.ConfigProto(placement="cost"))
+
+
+def test_functions_of_the_program_are_where_scopes_say(new_graph):
+    @rd.custom_gradient
+    def same(x):
+        return x, lambda d: d
+
+    with rd.device("/cpu:1"):
+        with rd.device(lambda op: "/cpu:0"):
+            made = [rd.py_func(lambda: 1.0, [], rd.float32), same(rd.constant(1.0))]
+        with rd.device(None):
+            free = rd.py_func(lambda: 1.0, [], rd.float32)
+    assert [x.device for x in made] == ["/cpu:0", "/cpu:0"]
+    assert free.device == ""

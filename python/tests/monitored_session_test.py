@@ -1,7 +1,7 @@
 """Sessions with hooks."""
 
 import logging
-import os
+import threading
 
 import numpy as np
 import pytest
@@ -213,7 +213,35 @@ def test_logging_and_step_counter(caplog, tmp_path):
     text = caplog.text
     assert "steps = 0" in text and "steps = 4" in text and "steps = 6" in text
     assert "global_step/sec" in text
-    assert os.listdir(tmp_path)
+    # All is in the file, though its writer lives on.
+    (events,) = tmp_path.iterdir()
+    assert b"global_step/sec" in events.read_bytes()
+
+
+def test_all_hooks_of_a_folder_write_one_file(tmp_path):
+    """TensorBoard follows the last one only."""
+    step, count = counting()
+    rd.summary.scalar("steps", step)
+    hooks = [rd.train.StopAtStepHook(6)]
+    with rd.train.MonitoredTrainingSession(
+        summary_dir=tmp_path, hooks=hooks, save_summaries_steps=1,
+        log_step_count_steps=1,
+    ) as session:  # fmt: skip
+        while not session.should_stop():
+            session.run(count)
+    (events,) = tmp_path.iterdir()
+    written = events.read_bytes()
+    assert b"global_step/sec" in written and b"steps" in written
+
+
+def test_one_writer_for_a_folder(tmp_path):
+    first = rd.summary.FileWriterCache.get(tmp_path)
+    first.close()
+    again = rd.summary.FileWriterCache.get(str(tmp_path) + "/")
+    assert again is first
+    again.add_summary(b"", 1)  # it is open again
+    rd.summary.FileWriterCache.clear()
+    assert rd.summary.FileWriterCache.get(tmp_path) is not first
 
 
 def test_a_finalized_graph_takes_nothing_more():
@@ -347,3 +375,32 @@ def test_one_of_several_savers_must_be_named(tmp_path):
     with pytest.raises(rd.InvalidArgumentError, match="the graph has 2 savers"):
         creator = rd.train.ChiefSessionCreator(scaffold)
         rd.train.MonitoredSession(creator, hooks=[hook])
+
+
+def test_a_worker_begins_at_a_step():
+    step, count = counting()
+    polled = threading.Event()
+
+    class Coord(rd.train.Coordinator):
+        def wait_for_stop(self, timeout=None):
+            polled.set()
+            assert advanced.wait(60)
+            return False
+
+    advanced = threading.Event()
+    hook = rd.train.GlobalStepWaiterHook(3)
+    hook.begin()
+    with rd.Session() as session:
+        session.run(rd.global_variables_initializer())
+        hook.after_create_session(session, Coord())
+        context = rd.train.SessionRunContext(None, session)
+        waits = threading.Thread(target=hook.before_run, args=(context,))
+        waits.start()
+        assert polled.wait(60)
+        for _ in range(3):
+            session.run(count)
+        advanced.set()
+        waits.join(60)
+        assert not waits.is_alive()
+    with rd.train.MonitoredSession(hooks=[rd.train.GlobalStepWaiterHook(0)]) as session:
+        assert session.run(count) == 1

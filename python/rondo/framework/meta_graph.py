@@ -36,6 +36,7 @@ def import_graph(meta_graph_or_file, clear_devices: bool, scope: str) -> Graph:
     """Adds a saved graph to the default graph, within a scope if one is named; gives
     that. When it cannot be added, nothing of it is."""
     graph = get_default_graph()
+    graph._check_open("a saved graph")
     first = len(graph._core)
     if isinstance(meta_graph_or_file, bytes):
         _take_in(graph, lambda c: _core.import_graph_def(c, meta_graph_or_file, scope))

@@ -82,6 +82,7 @@ class Saver:
             self._is_empty = True
             return
         graph = pairs[0][1].graph
+        graph._check_open("a Saver")
         for _, variable in pairs:
             if variable.graph is not graph:
                 raise InvalidArgumentError(

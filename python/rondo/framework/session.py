@@ -37,7 +37,11 @@ class ConfigProto:
     to where its inputs are ("constraints"); not on clusters.
 
     On a cluster, `device_filters=["/job:ps", "/job:worker/task:0"]` leaves out
-    the tasks that match none of them, which then need not be up.
+    the tasks that match none of them, which then need not be up. Threads and
+    devices there are those of each Server's own config.
+
+    A run that takes longer than `operation_timeout_in_ms` fails, unless it has a
+    time-out of its own; 0: it may take as long as it does.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class ConfigProto:
         log_device_placement=False,
         device_filters=None,
         placement="constraints",
+        operation_timeout_in_ms=0,
     ):
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
@@ -58,6 +63,7 @@ class ConfigProto:
         self.log_device_placement = log_device_placement
         self.device_filters = list(device_filters or [])
         self.placement = placement
+        self.operation_timeout_in_ms = operation_timeout_in_ms
 
     def _devices(self):
         devices = {}
@@ -134,6 +140,7 @@ class Session:
     def __init__(self, target="", graph=None, config=None):
         config = config or ConfigProto()
         self.graph = graph or get_default_graph()
+        self._timeout = config.operation_timeout_in_ms / 1000 or None
         if target:
             if config.placement != "constraints":
                 raise InvalidArgumentError(
@@ -194,6 +201,8 @@ class Session:
         tracing = trace is not None or (
             options is not None and options.trace_level != RunOptions.NO_TRACE
         )
+        if timeout is None:
+            timeout = self._timeout
         arrays, json = core.run(values, feeds, nodes, timeout, tracing)
         if run_metadata is not None:
             run_metadata.trace = json

@@ -24,6 +24,7 @@ def cond(pred, true_fn=None, false_fn=None, strict=False, name=None):
             )
     pred = convert_to_tensor(pred, "bool")
     graph = pred.graph
+    graph._check_open("cond")
     given = []
 
     def branch(function):
@@ -79,6 +80,7 @@ def while_loop(
     loop_vars = [loop_vars] if alone else loop_vars
     leaves = nest.flatten(loop_vars)
     graph = graph_of(leaves)
+    graph._check_open("while_loop")
     initial = [convert_to_tensor(x, graph=graph) for x in leaves]
 
     def arguments(values):

@@ -67,6 +67,7 @@ def py_func(func, inp, Tout, stateful=True, name=None):
     several = isinstance(Tout, (list, tuple))
     types = [as_dtype(t) for t in (Tout if several else [Tout])]
     graph = graph_of(inp)
+    graph._check_open("py_func")
     values = [convert_to_tensor(x, graph=graph)._value for x in inp]
     function = _Called(func, types)
     node = _core.add_host_call(
@@ -135,6 +136,7 @@ def custom_gradient(f):
     @functools.wraps(f)
     def differentiated(*args, **kwargs):
         graph = graph_of(args)
+        graph._check_open("custom_gradient")
         xs = [convert_to_tensor(x, graph=graph) for x in args]
         result, function = f(*xs, **kwargs)
         if not callable(function):

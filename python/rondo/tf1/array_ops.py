@@ -38,11 +38,26 @@ def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
             )
         return text_constant(value, name)
     if dtype is not None and not hasattr(value, "graph"):
-        # TensorFlow brings any number into the type that is asked for.
-        kind = rd.as_dtype(dtype)
-        value = np.asarray(value).astype(kind.as_numpy_dtype)
-        dtype = kind
+        dtype = rd.as_dtype(dtype)
+        value = _in_type(value, dtype, "constant")
+    if verify_shape and shape is not None and list(np.shape(value)) != list(shape):
+        raise InvalidArgumentError(
+            f"constant: the value has shape {list(np.shape(value))}, not {list(shape)}"
+        )
     return rd.constant(value, dtype, shape, name)
+
+
+def _in_type(value, dtype, who):
+    """Numbers in a type, as TensorFlow has it: an array is brought into any, numbers
+    of the program lose no fraction."""
+    array = np.asarray(value)
+    kind = np.dtype(dtype.as_numpy_dtype)
+    given = isinstance(value, (np.ndarray, np.generic))
+    if not given and array.dtype.kind == "f" and kind.kind in "iu":
+        raise InvalidArgumentError(
+            f"{who}: {value!r} has a fraction, {dtype.name} has none; cast it"
+        )
+    return array.astype(kind)
 
 
 def convert_to_tensor(value, dtype=None, name=None, preferred_dtype=None):
@@ -50,8 +65,7 @@ def convert_to_tensor(value, dtype=None, name=None, preferred_dtype=None):
     if is_text(value):
         return text_constant(value, name)
     if dtype is not None and not hasattr(value, "graph") and not _has_tensors(value):
-        kind = rd.as_dtype(dtype)
-        value = np.asarray(value).astype(kind.as_numpy_dtype)
+        value = _in_type(value, rd.as_dtype(dtype), "convert_to_tensor")
     return rd.convert_to_tensor(value, dtype, name)
 
 
@@ -92,6 +106,8 @@ def rank(input, name=None):
 
 def gather(params, indices, validate_indices=None, name=None, axis=0, batch_dims=0):
     """The slices along an axis that `indices` name."""
+    if batch_dims:
+        raise InvalidArgumentError("gather: batch_dims is not supported; use gather_nd")
     return rd.gather(params, indices, axis, name)
 
 

@@ -1,7 +1,7 @@
 """ConfigProto and its like: settings of sessions, as TensorFlow 1 has them.
 
-What concerns GPUs, graph rewriting or placement logs is taken and kept, so that
-programs can set it; what a session of Rondo knows, it uses.
+What concerns GPUs or graph rewriting is taken and kept, so that programs can set
+it; what a session of Rondo knows, it uses.
 """
 
 import inspect
@@ -57,22 +57,11 @@ class ConfigProto(_session.ConfigProto):
     def __init__(self, **fields):
         known = set(inspect.signature(_session.ConfigProto.__init__).parameters)
         super().__init__(**{k: v for k, v in fields.items() if k in known})
-        rest = {
-            "device_count": {},
-            "allow_soft_placement": False,
-            "log_device_placement": False,
-            "gpu_options": None,
-            "graph_options": None,
-            "operation_timeout_in_ms": 0,
-            "device_filters": [],
-        }
-        for name, default in rest.items():
-            if not hasattr(self, name):
-                setattr(self, name, default)
+        self.gpu_options = GPUOptions()
+        self.graph_options = GraphOptions()
         for name, value in fields.items():
-            setattr(self, name, value)
-        self.gpu_options = self.gpu_options or GPUOptions()
-        self.graph_options = self.graph_options or GraphOptions()
+            if value is not None:
+                setattr(self, name, value)
 
     def CopyFrom(self, other):
         self.__dict__.update(other.__dict__)

@@ -15,24 +15,44 @@ def cond(
     pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, fn2=None
 ):
     """What true_fn() gives where `pred` holds, and else what false_fn() gives."""
-    return rd.cond(pred, true_fn or fn1, false_fn or fn2, name)
+    return rd.cond(pred, true_fn or fn1, false_fn or fn2, strict, name)
 
 
 def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
-    """What the function of the first condition that holds gives."""
+    """What the function of the first condition that holds gives. That none holds is
+    an error without a default, that several do with `exclusive`."""
     pairs = list(
         pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs
     )
+    if not pairs:
+        raise InvalidArgumentError("case: there are no conditions")
+    with rd.name_scope(name):
+        preds = [_convert(pred) for pred, _ in pairs]
+        with rd.control_dependencies(_case_checks(preds, default, exclusive)):
+            preds = [rd.identity(pred) for pred in preds]
+        functions = [function for _, function in pairs]
+        if default is None:
+            preds, default = preds[:-1], functions.pop()
+        result = default
+        for pred, function in zip(reversed(preds), reversed(functions)):  # noqa: B905
+            result = _otherwise(pred, function, result, strict)
+        return result()
+
+
+def _case_checks(preds, default, exclusive):
+    count = rd.add_n([rd.to_int32(pred) for pred in preds])
+    checks = []
     if default is None:
-        default = pairs.pop()[1]
-    result = default
-    for pred, function in reversed(pairs):
-        result = _otherwise(pred, function, result)
-    return result()
+        said = ["case: no condition holds, and there is no default"]
+        checks.append(rd.Assert(rd.greater(count, 0), said))
+    if exclusive:
+        said = ["case: more than one condition holds"]
+        checks.append(rd.Assert(rd.less(count, 2), said))
+    return checks
 
 
-def _otherwise(pred, function, other):
-    return lambda: rd.cond(pred, function, other)
+def _otherwise(pred, function, other, strict):
+    return lambda: rd.cond(pred, function, other, strict)
 
 
 def while_loop(
@@ -157,24 +177,7 @@ def get_collection_ref(key):
     return get_default_graph().get_collection_ref(key)
 
 
-@contextlib.contextmanager
-def colocate_with(op, ignore_existing=False):
-    """Operations made within are on the device of this one."""
-    device = (op if hasattr(op, "device") else op.op).device
-    if device:
-        with get_default_graph().device(device):
-            yield
-    else:
-        yield
-
-
-def container(container_name):
-    """Variables made within are kept in this container of their worker; without
-    workers it has no meaning."""
-    graph = get_default_graph()
-    if hasattr(graph, "container"):
-        return graph.container(container_name)
-    return contextlib.nullcontext(container_name)
+colocate_with, container = rd.colocate_with, rd.container
 
 
 def get_local_variable(name, shape=None, *args, **kwargs):

@@ -106,13 +106,17 @@ class _Identity(Categorical):
         ids = rd.cast(self._feature(features), "int64")
         if ids.shape.ndims == 1:
             ids = rd.expand_dims(ids, 1)
+        wrong = rd.logical_or(
+            rd.less(ids, np.int64(0)),
+            rd.greater_equal(ids, np.int64(self.width)),
+        )
         if self._default is not None:
-            wrong = rd.logical_or(
-                rd.less(ids, np.int64(0)),
-                rd.greater_equal(ids, np.int64(self.width)),
-            )
-            ids = rd.where(wrong, rd.zeros_like(ids) + np.int64(self._default), ids)
-        return ids
+            return rd.where(wrong, rd.zeros_like(ids) + np.int64(self._default), ids)
+        said = f'feature "{self.key}": a class that is not from 0 to {self.width - 1}'
+        with rd.control_dependencies(
+            [rd.Assert(rd.logical_not(rd.reduce_any(wrong)), [said])]
+        ):
+            return rd.identity(ids)
 
 
 def categorical_column_with_identity(key, num_buckets, default_value=None):
@@ -124,7 +128,8 @@ class _Vocabulary(Categorical):
     def __init__(self, key, vocabulary, default_value, num_oov_buckets):
         super().__init__(key, len(vocabulary) + num_oov_buckets)
         self._vocabulary = list(vocabulary)
-        self._default = len(vocabulary) if num_oov_buckets else default_value
+        self._default = default_value
+        self._others = _Hashed(key, num_oov_buckets) if num_oov_buckets else None
 
     def ids(self, features):
         x = self._feature(features)
@@ -137,7 +142,10 @@ class _Vocabulary(Categorical):
             same = rd.equal(rd.expand_dims(x, 2), np.asarray(self._vocabulary, kind))
         found = rd.reduce_any(same, 2)
         at = rd.argmax(rd.cast(same, "float32"), 2)
-        return rd.where(found, at, rd.zeros_like(at) + np.int64(self._default))
+        other = np.int64(self._default)
+        if self._others is not None:
+            other = self._others.ids(features) + np.int64(len(self._vocabulary))
+        return rd.where(found, at, rd.zeros_like(at) + other)
 
     def _same_text(self, x):
         """bool [batch, 1, vocabulary]."""
@@ -158,7 +166,8 @@ class _Vocabulary(Categorical):
 def categorical_column_with_vocabulary_list(
     key, vocabulary_list, dtype=None, default_value=-1, num_oov_buckets=0
 ):
-    """The place of a text or number in a list."""
+    """The place of a text or number in a list; for others default_value, or one of
+    num_oov_buckets places behind it."""
     return _Vocabulary(key, vocabulary_list, default_value, num_oov_buckets)
 
 
@@ -251,14 +260,14 @@ class _Embedding(Column):
     def name(self):
         return self._source.name + "_embedding"
 
-    def dense(self, features):
+    def dense(self, features, trainable=True):
         with variable_scope(self.name, reuse=rd.AUTO_REUSE):
             weights = get_variable(
                 "embedding_weights",
                 [self._source.width, self.width],
                 initializer=self._initializer
                 or rd.truncated_normal_initializer(0.0, 1 / np.sqrt(self.width)),
-                trainable=self._trainable,
+                trainable=self._trainable and trainable,
             )
         counts = self._source.dense(features)
         total = rd.matmul(counts, weights)
@@ -275,7 +284,21 @@ def embedding_column(
     ckpt_to_load_from=None, tensor_name_in_ckpt=None, max_norm=None, trainable=True,
 ):  # fmt: skip
     """A vector for each class."""
+    for name, value in (("ckpt_to_load_from", ckpt_to_load_from),
+                        ("tensor_name_in_ckpt", tensor_name_in_ckpt),
+                        ("max_norm", max_norm)):  # fmt: skip
+        _refuse("embedding_column", name, value)
+    if combiner not in ("mean", "sum", "sqrtn"):
+        raise InvalidArgumentError(
+            f'embedding_column: combiner is {combiner!r}; expected "mean", "sum" or '
+            '"sqrtn"'
+        )
     return _Embedding(categorical_column, dimension, combiner, initializer, trainable)
+
+
+def _refuse(who, name, value):
+    if value is not None:
+        raise InvalidArgumentError(f"{who}: {name} is not supported")
 
 
 def _listed(columns):
@@ -285,6 +308,8 @@ def _listed(columns):
 def input_layer(features, feature_columns, weight_collections=None, trainable=True,
                 cols_to_vars=None):  # fmt: skip
     """All columns as one matrix, ordered by name."""
+    _refuse("input_layer", "weight_collections", weight_collections)
+    _refuse("input_layer", "cols_to_vars", cols_to_vars)
     columns = sorted(_listed(feature_columns), key=lambda c: c.name)
     with variable_scope(None, "input_layer"):
         parts = []
@@ -294,7 +319,10 @@ def input_layer(features, feature_columns, weight_collections=None, trainable=Tr
                     f'input_layer: the column "{column.name}" is of classes; wrap it '
                     "in indicator_column or embedding_column"
                 )
-            parts.append(column.dense(features))
+            if isinstance(column, _Embedding):
+                parts.append(column.dense(features, trainable))
+            else:
+                parts.append(column.dense(features))
         return rd.concat(parts, 1)
 
 
@@ -303,6 +331,12 @@ def linear_model(
     weight_collections=None, trainable=True, cols_to_vars=None,
 ):  # fmt: skip
     """The sum of a product for each column, and a bias."""
+    _refuse("linear_model", "weight_collections", weight_collections)
+    _refuse("linear_model", "cols_to_vars", cols_to_vars)
+    if sparse_combiner != "sum":
+        raise InvalidArgumentError(
+            f'linear_model: sparse_combiner {sparse_combiner!r}; there is "sum"'
+        )
     columns = sorted(_listed(feature_columns), key=lambda c: c.name)
     with variable_scope(None, "linear_model"):
         products = []
@@ -315,5 +349,10 @@ def linear_model(
                     trainable=trainable,
                 )
             products.append(rd.matmul(column.dense(features), weights))
-        bias = get_variable("bias_weights", [units], initializer=rd.zeros_initializer())
+        bias = get_variable(
+            "bias_weights",
+            [units],
+            initializer=rd.zeros_initializer(),
+            trainable=trainable,
+        )
         return rd.nn.bias_add(rd.add_n(products), bias)

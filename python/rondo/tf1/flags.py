@@ -165,12 +165,34 @@ def DEFINE_string(name, default=None, help="", **_):
     _define(name, default, help, str, "a text")
 
 
-def DEFINE_integer(name, default=None, help="", lower_bound=None, **_):
-    _define(name, default, help, lambda x: int(x, 0), "a whole number")
+def _bounded(parse, lower, upper, kind):
+    """(parse, kind) of numbers between two bounds, which may be None."""
+
+    def checked(text):
+        number = parse(text)
+        if lower is not None and number < lower or upper is not None and number > upper:
+            raise ValueError(text)
+        return number
+
+    if lower is not None:
+        kind += f", {lower} or more"
+    if upper is not None:
+        kind += f", {upper} or less"
+    return checked, kind
 
 
-def DEFINE_float(name, default=None, help="", **_):
-    _define(name, default, help, float, "a number")
+def DEFINE_integer(
+    name, default=None, help="", lower_bound=None, upper_bound=None, **_
+):
+    def parse(text):
+        return int(text, 0)
+
+    bounded = _bounded(parse, lower_bound, upper_bound, "a whole number")
+    _define(name, default, help, *bounded)
+
+
+def DEFINE_float(name, default=None, help="", lower_bound=None, upper_bound=None, **_):
+    _define(name, default, help, *_bounded(float, lower_bound, upper_bound, "a number"))
 
 
 def DEFINE_boolean(name, default=None, help="", **_):

@@ -121,6 +121,13 @@ def convert_image_dtype(image, dtype, saturate=False, name=None):
         if saturate:
             scaled = rd.minimum(rd.maximum(scaled, 0.0), limit)
         return rd.cast(scaled, kind, name)
+    if image.dtype.is_integer and kind.is_integer:
+        old, new = (int(np.iinfo(k.as_numpy_dtype).max) for k in (image.dtype, kind))
+        if old > new:
+            factor = image.dtype.as_numpy_dtype((old + 1) // (new + 1))
+            return rd.cast(rd.floordiv(image, factor), kind, name)
+        factor = kind.as_numpy_dtype((new + 1) // (old + 1))
+        return rd.multiply(rd.cast(image, kind), factor, name)
     return rd.cast(image, kind, name)
 
 
@@ -229,6 +236,11 @@ def resize_bilinear(images, size, align_corners=False, name=None):
 def resize_images(images, size, method=ResizeMethod.BILINEAR, align_corners=False,
                   preserve_aspect_ratio=False):  # fmt: skip
     """To another size."""
+    if preserve_aspect_ratio:
+        raise InvalidArgumentError(
+            "resize_images: preserve_aspect_ratio is not supported; give the size that "
+            "keeps it"
+        )
     if method == ResizeMethod.NEAREST_NEIGHBOR:
         return resize_nearest_neighbor(images, size, align_corners)
     if method == ResizeMethod.BILINEAR:

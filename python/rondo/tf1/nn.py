@@ -46,15 +46,32 @@ silu = swish = _nn.swish
 def softmax_cross_entropy_with_logits(
     _sentinel=None, labels=None, logits=None, dim=-1, name=None
 ):
-    """One loss per row; labels are distributions."""
+    """One loss per row; labels are distributions, which learn nothing."""
+    _only_named(_sentinel)
+    labels = rd.stop_gradient(_convert_like(labels, logits))
+    return softmax_cross_entropy_with_logits_v2(None, labels, logits, dim, name)
+
+
+def softmax_cross_entropy_with_logits_v2(
+    _sentinel=None, labels=None, logits=None, dim=-1, name=None, axis=None
+):
+    """One loss per row; labels are distributions, which have a gradient too."""
     _only_named(_sentinel)
     logits = _convert(logits)
-    labels = _convert(labels, None if hasattr(labels, "graph") else logits.dtype)
-    labels = rd.cast(labels, logits.dtype)
+    axis = dim if axis is None else axis
+    if axis not in (-1, (logits.shape.ndims or 0) - 1):
+        raise InvalidArgumentError(
+            f"softmax_cross_entropy_with_logits: axis {axis}; the classes must be the "
+            "last axis: transpose labels and logits"
+        )
+    labels = _convert_like(labels, logits)
     return _nn.softmax_cross_entropy_with_logits(labels, logits, name)
 
 
-softmax_cross_entropy_with_logits_v2 = softmax_cross_entropy_with_logits
+def _convert_like(labels, logits):
+    logits = _convert(logits)
+    labels = _convert(labels, None if hasattr(labels, "graph") else logits.dtype)
+    return rd.cast(labels, logits.dtype)
 
 
 def sparse_softmax_cross_entropy_with_logits(

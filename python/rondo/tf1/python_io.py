@@ -43,12 +43,13 @@ class TFRecordOptions:
         self.compression_type = compression_type
 
 
-def _is_gzip(options):
+def compression_of(options):
+    """ "GZIP" or None."""
     kind = getattr(options, "compression_type", options)
     if kind in (TFRecordCompressionType.GZIP, "GZIP"):
-        return True
+        return "GZIP"
     if kind in (None, "", TFRecordCompressionType.NONE):
-        return False
+        return None
     raise InvalidArgumentError("TFRecord: the compression is GZIP or none")
 
 
@@ -56,7 +57,7 @@ class TFRecordWriter:
     """Writes records to a file."""
 
     def __init__(self, path, options=None):
-        self._file = (_gzip.open if _is_gzip(options) else open)(path, "wb")
+        self._file = (_gzip.open if compression_of(options) else open)(path, "wb")
 
     def write(self, record):
         length = _struct.pack("<Q", len(record))
@@ -78,5 +79,5 @@ class TFRecordWriter:
 
 def tf_record_iterator(path, options=None):
     """The records of a file."""
-    for record in _TFRecordDataset(path, "GZIP" if _is_gzip(options) else None):
+    for record in _TFRecordDataset(path, compression_of(options)):
         yield record.tobytes()

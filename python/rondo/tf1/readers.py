@@ -12,6 +12,8 @@ import numpy as np
 import rondo as rd
 
 from ..data import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from ..errors import InvalidArgumentError
+from .python_io import compression_of
 from .text import mark_text
 
 
@@ -100,9 +102,10 @@ class TFRecordReader(ReaderBase):
 
     def __init__(self, name=None, options=None):
         super().__init__()
+        self._compression = compression_of(options)
 
     def _records(self, path):
-        return _bytes(TFRecordDataset(path))
+        return _bytes(TFRecordDataset(path, self._compression))
 
 
 class WholeFileReader(ReaderBase):
@@ -124,6 +127,10 @@ class FixedLengthRecordReader(ReaderBase):
         name=None, encoding=None,
     ):  # fmt: skip
         super().__init__()
+        if hop_bytes or encoding:
+            raise InvalidArgumentError(
+                "FixedLengthRecordReader: hop_bytes and encoding are not supported"
+            )
         self._sizes = (record_bytes, header_bytes, footer_bytes)
 
     def _records(self, path):

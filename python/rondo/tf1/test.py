@@ -1,6 +1,9 @@
 """tf.test: what tests of TensorFlow's programs use."""
 
+import atexit as _atexit
 import contextlib as _contextlib
+import functools as _functools
+import shutil as _shutil
 import tempfile as _tempfile
 import unittest as _unittest
 
@@ -34,13 +37,19 @@ class TestCase(_unittest.TestCase):
         return self.session(*args, **kwargs)
 
     def get_temp_dir(self):
-        return get_temp_dir()
+        """A folder of this test's own, always the same, which ends with it."""
+        if not hasattr(self, "_temp_dir"):
+            self._temp_dir = _tempfile.mkdtemp(prefix="rondo-test-")
+            self.addCleanup(_shutil.rmtree, self._temp_dir, ignore_errors=True)
+        return self._temp_dir
 
     def evaluate(self, tensors):
         return rd.get_default_session().run(tensors)
 
     def assertAllEqual(self, a, b, msg=None):
-        _np.testing.assert_array_equal(_np.asarray(a), _np.asarray(b), msg or "")
+        a, b = _np.asarray(a), _np.asarray(b)
+        self.assertEqual(a.shape, b.shape, msg)
+        _np.testing.assert_array_equal(a, b, msg or "")
 
     def assertAllClose(self, a, b, rtol=1e-6, atol=1e-6, msg=None):
         if isinstance(a, dict):
@@ -48,9 +57,9 @@ class TestCase(_unittest.TestCase):
             for key in a:
                 self.assertAllClose(a[key], b[key], rtol, atol, msg)
             return
-        _np.testing.assert_allclose(
-            _np.asarray(a), _np.asarray(b), rtol, atol, err_msg=msg or ""
-        )
+        a, b = _np.asarray(a), _np.asarray(b)
+        self.assertEqual(a.shape, b.shape, msg)
+        _np.testing.assert_allclose(a, b, rtol, atol, err_msg=msg or "")
 
     assertAllCloseAccordingToType = assertAllClose
 
@@ -68,8 +77,12 @@ def main(argv=None):
     _unittest.main(argv=argv)
 
 
+@_functools.cache
 def get_temp_dir():
-    return _tempfile.mkdtemp(prefix="rondo-test-")
+    """A folder of this program's own, always the same, which ends with it."""
+    folder = _tempfile.mkdtemp(prefix="rondo-test-")
+    _atexit.register(_shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def is_gpu_available(cuda_only=False, min_cuda_compute_capability=None):

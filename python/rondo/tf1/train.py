@@ -3,6 +3,7 @@
 import os as _os
 
 from .. import train as _train
+from ..errors import InvalidArgumentError
 from ..framework.graph import GraphDef, get_default_graph
 from ..train import *  # noqa: F403
 from ._missing import getattr_of
@@ -16,16 +17,7 @@ from .example import (  # noqa: F401
 )
 from .summary import FileWriter as SummaryWriter  # noqa: F401
 
-# What the cluster's part of rondo.train has (Server, SyncReplicasOptimizer) is
-# here as well, as soon as it is there.
-_missing = getattr_of("tf.train")
-
-
-def __getattr__(name):
-    if hasattr(_train, name):
-        return getattr(_train, name)
-    return _missing(name)
-
+__getattr__ = getattr_of("tf.train")
 
 NewCheckpointReader = _train.load_checkpoint
 
@@ -55,13 +47,24 @@ def init_from_checkpoint(ckpt_dir_or_file, assignment_map):
         elif old.endswith("/"):
             prefix = "" if old == "/" else old
             place = "" if new == "/" else new
+            # All that get_variable made must be there; slots of optimizers need not.
             pairs = [
                 (prefix + name[len(place) :], v)
                 for name, v in here.items()
-                if name.startswith(place) and prefix + name[len(place) :] in there
+                if name.startswith(place)
+                and (name in graph._variables or prefix + name[len(place) :] in there)
             ]
         else:
-            pairs = [(old, here[new])]
+            pairs = [(old, here.get(new))]
+        if not pairs or pairs[0][1] is None:
+            raise InvalidArgumentError(
+                f"init_from_checkpoint: the graph has no variable {new!r}"
+            )
         for name, variable in pairs:
+            if name not in there:
+                raise InvalidArgumentError(
+                    f'init_from_checkpoint: {ckpt_dir_or_file} has no "{name}", which '
+                    f'the variable "{variable.op.name}" is to begin with'
+                )
             value = reader.get_tensor(name)
             variable.initializer = variable.assign(value).op

@@ -20,6 +20,7 @@ from ..framework.queue_runner import (
 )
 from ..framework.saver import Saver, import_meta_graph
 from ..framework.server import Server
+from .checkpoint_hook import CheckpointSaverHook, CheckpointSaverListener
 from .cluster_spec import ClusterSpec
 from .composed_optimizer import AdadeltaOptimizer, FtrlOptimizer
 from .decay import (
@@ -43,10 +44,9 @@ from .global_step import (
     global_step,
 )
 from .hooks import (
-    CheckpointSaverHook,
-    CheckpointSaverListener,
     FeedFnHook,
     FinalOpsHook,
+    GlobalStepWaiterHook,
     LoggingTensorHook,
     NanLossDuringTrainingError,
     NanTensorHook,
@@ -69,12 +69,9 @@ from .input import (
 )
 from .looper import LooperThread
 from .monitored_session import (
-    ChiefSessionCreator,
     MonitoredSession,
     MonitoredTrainingSession,
-    SessionCreator,
     SingularMonitoredSession,
-    WorkerSessionCreator,
 )
 from .moving_averages import ExponentialMovingAverage
 from .optimizer import (
@@ -87,6 +84,7 @@ from .optimizer import (
     RMSPropOptimizer,
 )
 from .scaffold import Scaffold
+from .session_creator import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
 from .session_manager import SessionManager
 from .session_run_hook import (
     SessionRunArgs,
@@ -113,6 +111,7 @@ __all__ = [
     "ExponentialMovingAverage",
     "FeedFnHook",
     "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "FtrlOptimizer",
     "GradientDescentOptimizer",
     "GreedyLoadBalancingStrategy",

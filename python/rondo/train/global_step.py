@@ -22,6 +22,17 @@ def get_global_step(graph=None):
     return None
 
 
+def step_variable(who):
+    """The same; an error that names who needs it where there is none."""
+    step = get_global_step()
+    if step is None:
+        raise InvalidArgumentError(
+            f"{who}: the graph has no global step; call "
+            "get_or_create_global_step() and pass it to minimize()"
+        )
+    return step
+
+
 def create_global_step(graph=None):
     """Makes the graph's variable that counts steps; an error where there is one."""
     graph = graph or get_default_graph()

@@ -6,25 +6,15 @@ import os
 import numpy as np
 
 from ..errors import InvalidArgumentError
-from ..framework.graph import GraphKeys, get_default_graph
+from ..framework.graph import get_default_graph
 from ..framework.session import RunOptions
 from ..framework.summary_proto import Summary
-from ..summary import FileWriter
-from .global_step import get_global_step
+from ..summary import FileWriterCache
+from .global_step import step_variable
 from .session_run_hook import SessionRunArgs, SessionRunHook
 from .step_timer import SecondOrStepTimer
 
 _log = logging.getLogger("rondo")
-
-
-def _step_variable(who):
-    step = get_global_step()
-    if step is None:
-        raise InvalidArgumentError(
-            f"{who}: the graph has no global step; call "
-            "get_or_create_global_step() and pass it to minimize()"
-        )
-    return step
 
 
 class StopAtStepHook(SessionRunHook):
@@ -39,7 +29,7 @@ class StopAtStepHook(SessionRunHook):
         self._last_step = last_step
 
     def begin(self):
-        self._step = _step_variable("StopAtStepHook")
+        self._step = step_variable("StopAtStepHook")
 
     def after_create_session(self, session, coord):
         if self._last_step is None:
@@ -53,97 +43,6 @@ class StopAtStepHook(SessionRunHook):
         if run_values.results + 1 >= self._last_step:
             if run_context.session.run(self._step) >= self._last_step:
                 run_context.request_stop()
-
-
-class CheckpointSaverListener:
-    """What a CheckpointSaverHook tells of its checkpoints."""
-
-    def begin(self):
-        pass
-
-    def before_save(self, session, global_step_value):
-        pass
-
-    def after_save(self, session, global_step_value):
-        pass
-
-    def end(self, session, global_step_value):
-        pass
-
-
-class CheckpointSaverHook(SessionRunHook):
-    """Saves a checkpoint at the beginning, every so often, and at the end."""
-
-    def __init__(
-        self,
-        checkpoint_dir,
-        save_secs=None,
-        save_steps=None,
-        saver=None,
-        checkpoint_basename="model.ckpt",
-        scaffold=None,
-        listeners=None,
-    ):
-        if saver is not None and scaffold is not None:
-            raise InvalidArgumentError(
-                "CheckpointSaverHook: it takes saver or scaffold, not both"
-            )
-        self._dir = os.fspath(checkpoint_dir)
-        self._path = os.path.join(self._dir, checkpoint_basename)
-        self._saver = saver
-        self._scaffold = scaffold
-        self._listeners = list(listeners or ())
-        self._timer = SecondOrStepTimer(save_secs, save_steps)
-
-    def begin(self):
-        self._step = _step_variable("CheckpointSaverHook")
-        for listener in self._listeners:
-            listener.begin()
-
-    def after_create_session(self, session, coord):
-        step = int(session.run(self._step))
-        self._save(session, step)
-        self._timer.update_last_triggered_step(step)
-
-    def before_run(self, run_context):
-        return SessionRunArgs(self._step)
-
-    def after_run(self, run_context, run_values):
-        if self._timer.should_trigger_for_step(int(run_values.results) + 1):
-            step = int(run_context.session.run(self._step))
-            if self._timer.should_trigger_for_step(step):
-                self._timer.update_last_triggered_step(step)
-                self._save(run_context.session, step)
-
-    def end(self, session):
-        step = int(session.run(self._step))
-        if step != self._timer.last_triggered_step():
-            self._save(session, step)
-        for listener in self._listeners:
-            listener.end(session, step)
-
-    def _save(self, session, step):
-        for listener in self._listeners:
-            listener.before_save(session, step)
-        _log.info("Saving checkpoints for %d into %s.", step, self._path)
-        os.makedirs(self._dir, exist_ok=True)
-        self._get_saver().save(session, self._path, global_step=step)
-        for listener in self._listeners:
-            listener.after_save(session, step)
-
-    def _get_saver(self):
-        if self._saver is not None:
-            return self._saver
-        if self._scaffold is not None:
-            return self._scaffold.saver
-        found = get_default_graph().get_collection(GraphKeys.SAVERS)
-        if len(found) != 1:
-            raise InvalidArgumentError(
-                f"CheckpointSaverHook: the graph has {len(found)} savers; pass saver "
-                "or scaffold"
-            )
-        self._saver = found[0]
-        return self._saver
 
 
 class SummarySaverHook(SessionRunHook):
@@ -170,8 +69,8 @@ class SummarySaverHook(SessionRunHook):
 
     def begin(self):
         if self._writer is None and self._output_dir is not None:
-            self._writer = FileWriter(self._output_dir)
-        self._step = _step_variable("SummarySaverHook")
+            self._writer = FileWriterCache.get(self._output_dir)
+        self._step = step_variable("SummarySaverHook")
         self._now, self._next_step = False, None
 
     def _summaries(self):
@@ -288,8 +187,8 @@ class StepCounterHook(SessionRunHook):
 
     def begin(self):
         if self._writer is None and self._output_dir is not None:
-            self._writer = FileWriter(self._output_dir)
-        self._step = _step_variable("StepCounterHook")
+            self._writer = FileWriterCache.get(self._output_dir)
+        self._step = step_variable("StepCounterHook")
         self._tag = f"{self._step.op.name}/sec"
 
     def before_run(self, run_context):
@@ -307,6 +206,10 @@ class StepCounterHook(SessionRunHook):
         if self._writer is not None:
             value = Summary.Value(tag=self._tag, simple_value=rate)
             self._writer.add_summary(Summary(value=[value]), step)
+
+    def end(self, session):
+        if self._writer is not None:
+            self._writer.flush()
 
 
 class NanLossDuringTrainingError(RuntimeError):
@@ -334,6 +237,34 @@ class NanTensorHook(SessionRunHook):
             raise NanLossDuringTrainingError
         _log.warning("Model diverged with loss = NaN.")
         run_context.request_stop()
+
+
+class GlobalStepWaiterHook(SessionRunHook):
+    """Waits before the first run until the global step is `wait_until_step`, so that
+    workers begin one after another."""
+
+    _POLL_SECS = 0.5
+
+    def __init__(self, wait_until_step):
+        self._until = wait_until_step
+
+    def begin(self):
+        self._step = step_variable("GlobalStepWaiterHook")
+        self._begun = self._until <= 0
+
+    def after_create_session(self, session, coord):
+        self._coord = coord
+
+    def before_run(self, run_context):
+        while not self._begun:
+            step = int(run_context.session.run(self._step))
+            self._begun = step >= self._until or self._coord.should_stop()
+            if not self._begun:
+                _log.info(
+                    "Waiting for global step %d before training: it is %d.",
+                    self._until, step,
+                )  # fmt: skip
+                self._coord.wait_for_stop(self._POLL_SECS)
 
 
 class FinalOpsHook(SessionRunHook):
@@ -379,7 +310,7 @@ class ProfilerHook(SessionRunHook):
         self._timer = SecondOrStepTimer(save_secs, save_steps)
 
     def begin(self):
-        self._step = _step_variable("ProfilerHook")
+        self._step = step_variable("ProfilerHook")
         self._next_step = None
 
     def before_run(self, run_context):
@@ -402,10 +333,9 @@ class ProfilerHook(SessionRunHook):
 
 
 __all__ = [
-    "CheckpointSaverHook",
-    "CheckpointSaverListener",
     "FeedFnHook",
     "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "LoggingTensorHook",
     "NanLossDuringTrainingError",
     "NanTensorHook",

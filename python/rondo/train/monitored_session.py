@@ -15,9 +15,10 @@ from ..framework.graph import get_default_graph
 from ..framework.queue_runner import start_queue_runners
 from ..framework.session import RunMetadata, RunOptions
 from . import hooks as _hooks
+from .checkpoint_hook import CheckpointSaverHook
 from .global_step import get_global_step
 from .scaffold import Scaffold
-from .session_manager import SessionManager
+from .session_creator import ChiefSessionCreator, WorkerSessionCreator
 from .session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
 
 _log = logging.getLogger("rondo")
@@ -25,69 +26,6 @@ _log = logging.getLogger("rondo")
 # After one of these a new session may work where this one does not.
 _RECOVERABLE = (UnavailableError, PeerLostError)
 _RECOVERY_SECS = 600
-
-
-class SessionCreator:
-    """The base: makes the sessions of a MonitoredSession."""
-
-    def create_session(self):
-        raise NotImplementedError
-
-
-class ChiefSessionCreator(SessionCreator):
-    """Restores the latest checkpoint, or initialises the variables."""
-
-    def __init__(
-        self,
-        scaffold=None,
-        master="",
-        config=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-    ):
-        self._scaffold = scaffold or Scaffold()
-        self._master = master
-        self._config = config
-        self._checkpoint_dir = checkpoint_dir
-        self._checkpoint = checkpoint_filename_with_path
-
-    def create_session(self):
-        scaffold = self._scaffold.finalize()
-        return _manager(scaffold).prepare_session(
-            self._master,
-            init_op=scaffold.init_op,
-            saver=scaffold.saver,
-            checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint,
-            config=self._config,
-            init_feed_dict=scaffold.init_feed_dict,
-            init_fn=scaffold.init_fn,
-        )
-
-
-class WorkerSessionCreator(SessionCreator):
-    """Waits until the chief has initialised the variables."""
-
-    def __init__(self, scaffold=None, master="", config=None, max_wait_secs=30 * 60):
-        self._scaffold = scaffold or Scaffold()
-        self._master = master
-        self._config = config
-        self._max_wait_secs = max_wait_secs
-
-    def create_session(self):
-        manager = _manager(self._scaffold.finalize())
-        return manager.wait_for_session(
-            self._master, self._config, self._max_wait_secs, interval_secs=0.5
-        )
-
-
-def _manager(scaffold):
-    return SessionManager(
-        scaffold.local_init_op,
-        scaffold.ready_op,
-        scaffold.ready_for_local_init_op,
-        get_default_graph(),
-    )
 
 
 class MonitoredSession:
@@ -394,9 +332,7 @@ def MonitoredTrainingSession(
     )
     if checkpoint_dir and every:
         hooks.append(
-            _hooks.CheckpointSaverHook(
-                checkpoint_dir, every[0], every[1], scaffold=scaffold
-            )
+            CheckpointSaverHook(checkpoint_dir, every[0], every[1], scaffold=scaffold)
         )
     return MonitoredSession(creator, hooks, stop_grace_period_secs)
 

@@ -12,6 +12,23 @@ from .._missing import getattr_of
 __getattr__ = getattr_of("tf.contrib.training")
 
 
+def _parsed(name, text, old):
+    """The text as what the setting was before."""
+    kind = type(old)
+    truth = {"true": True, "1": True, "false": False, "0": False}
+    try:
+        if kind is bool:
+            return truth[text.lower()]
+        if kind in (int, float, str):
+            return kind(text)
+    except (KeyError, ValueError):
+        pass
+    raise InvalidArgumentError(
+        f"HParams: {name}={text} is no {kind.__name__} that can be parsed; use "
+        "set_hparam"
+    )
+
+
 class HParams:
     """Settings of a model, as attributes."""
 
@@ -39,12 +56,9 @@ class HParams:
         for part in filter(None, values.split(",")):
             name, _, text = part.partition("=")
             name = name.strip()
-            old = self.__dict__.get(name, "")
-            kind = type(old)
-            if kind is bool:
-                self.set_hparam(name, text.strip().lower() in ("true", "1"))
-            else:
-                self.set_hparam(name, kind(text.strip()))
+            if name not in self.__dict__:
+                raise InvalidArgumentError(f"HParams: there is no {name}")
+            self.set_hparam(name, _parsed(name, text.strip(), self.__dict__[name]))
         return self
 
     def to_json(self):

@@ -63,6 +63,12 @@ def _train_op(optimizer, variables=None):
     return make
 
 
+def _refuse(**options):
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidArgumentError(f"{name} is not supported by estimators")
+
+
 class _Linear(Estimator):
     def _start(self, head, feature_columns, model_dir, optimizer, config):
         columns = _listed(feature_columns)
@@ -129,6 +135,7 @@ class DNNClassifier(_Network):
         activation_fn=rd.nn.relu, dropout=None, input_layer_partitioner=None,
         config=None, warm_start_from=None, loss_reduction=None, batch_norm=False,
     ):  # fmt: skip
+        _refuse(warm_start_from=warm_start_from, loss_reduction=loss_reduction)
         head = ClassificationHead(n_classes, weight_column, label_vocabulary)
         self._start(
             head, hidden_units, feature_columns, model_dir, optimizer, activation_fn,
@@ -145,6 +152,7 @@ class DNNRegressor(_Network):
         dropout=None, input_layer_partitioner=None, config=None,
         warm_start_from=None, loss_reduction=None, batch_norm=False,
     ):  # fmt: skip
+        _refuse(warm_start_from=warm_start_from, loss_reduction=loss_reduction)
         head = RegressionHead(label_dimension, weight_column)
         self._start(
             head, hidden_units, feature_columns, model_dir, optimizer, activation_fn,

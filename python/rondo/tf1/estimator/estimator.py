@@ -15,6 +15,7 @@ from ...errors import InvalidArgumentError
 from ...framework.graph import Graph, GraphKeys
 from ...framework.saver import Saver
 from ...framework.variable import group
+from ..train import init_from_checkpoint
 from .run_config import RunConfig
 from .spec import EstimatorSpec, ModeKeys
 
@@ -23,12 +24,19 @@ _log = logging.getLogger("rondo")
 
 class Estimator:
     """model_fn(features, labels, mode, params, config) gives an EstimatorSpec; what
-    it does not take, it is not given. All that is learned is in `model_dir`."""
+    it does not take, it is not given. All that is learned is in `model_dir`; where
+    there is nothing yet, trainable variables begin as those of a checkpoint,
+    `warm_start_from`."""
 
     def __init__(
         self, model_fn, model_dir=None, config=None, params=None, warm_start_from=None
     ):
         config = config or RunConfig()
+        if not isinstance(warm_start_from, (str, os.PathLike, type(None))):
+            raise InvalidArgumentError(
+                f"Estimator: warm_start_from is {warm_start_from!r}; expected the path "
+                "of a checkpoint"
+            )
         self._model_fn = model_fn
         self._model_dir = model_dir or config.model_dir or tempfile.mkdtemp()
         self._config = config.replace(model_dir=self._model_dir)
@@ -56,6 +64,11 @@ class Estimator:
         with self._graph().as_default():
             train.get_or_create_global_step()
             spec = self._spec(input_fn, ModeKeys.TRAIN)
+            if self._warm_start_from is not None and not self.latest_checkpoint():
+                init_from_checkpoint(
+                    self._warm_start_from,
+                    {v.op.name: v for v in rd.trainable_variables()},
+                )
             hooks += spec.training_hooks + spec.training_chief_hooks
             hooks.append(train.NanTensorHook(spec.loss))
             if self._config.log_step_count_steps:

@@ -61,8 +61,9 @@ class ClassificationHead:
         if self._classes == 2:
             truth = rd.cast(labels, "bool")
             found["auc"] = metrics.auc(truth, rd.reshape(logistic, [-1]), weights)
-            found["precision"] = metrics.precision(truth, rd.cast(ids, "bool"))
-            found["recall"] = metrics.recall(truth, rd.cast(ids, "bool"))
+            said = rd.cast(ids, "bool")
+            found["precision"] = metrics.precision(truth, said, weights)
+            found["recall"] = metrics.recall(truth, said, weights)
         return EstimatorSpec(mode, predictions, loss, eval_metric_ops=found)
 
 
@@ -78,15 +79,15 @@ class RegressionHead:
         if mode == ModeKeys.PREDICT:
             return EstimatorSpec(mode, predictions)
         labels = rd.reshape(rd.cast(labels, "float32"), [-1, self.logits_dimension])
-        losses = rd.reduce_sum(rd.squared_difference(logits, labels), 1)
+        losses = rd.squared_difference(logits, labels)
         weights = _weights(features, self._weight_column)
-        loss = _total(losses, weights)
+        loss = _total(rd.reduce_sum(losses, 1), weights)
         if mode == ModeKeys.TRAIN:
             return EstimatorSpec(mode, predictions, loss, train_op_fn(loss))
         found = {
             "average_loss": metrics.mean(losses, weights, name="average_loss"),
-            "prediction/mean": metrics.mean(logits, name="prediction_mean"),
-            "label/mean": metrics.mean(labels, name="label_mean"),
+            "prediction/mean": metrics.mean(logits, weights, name="prediction_mean"),
+            "label/mean": metrics.mean(labels, weights, name="label_mean"),
         }
         return EstimatorSpec(mode, predictions, loss, eval_metric_ops=found)
 
