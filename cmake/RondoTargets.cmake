@@ -39,9 +39,13 @@ if(RONDO_TESTS)
   rondo_test_options(rondo_test_headers)
 endif()
 
-# Each source of FUZZERS is a program of its own, which libFuzzer drives.
+# rondo_fuzzers(LIBRARY SOURCE...): a program of each source, which libFuzzer
+# drives, in fuzz/ of the build folder. With RONDO_FUZZ only.
 add_custom_target(rondo_fuzz)
 function(rondo_fuzzers library)
+  if(NOT RONDO_FUZZ)
+    return()
+  endif()
   foreach(source ${ARGN})
     get_filename_component(program ${source} NAME_WE)
     add_executable(${program} ${source})
@@ -53,11 +57,11 @@ function(rondo_fuzzers library)
   endforeach()
 endfunction()
 
-# rondo_library(NAME SOURCES ... DEPS ... [TESTS ...] [FUZZERS ...])
-# SOURCES, TESTS and FUZZERS are relative to the calling folder. DEPS are other targets;
+# rondo_library(NAME SOURCES ... DEPS ... [TESTS ...])
+# SOURCES and TESTS are relative to the calling folder. DEPS are other targets;
 # what Rondo's own folders may depend on is checked by scripts/check_layers.
 function(rondo_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;TESTS;FUZZERS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;TESTS" ${ARGN})
   add_library(rondo_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(rondo_${name} PUBLIC rondo_flags ${ARG_DEPS})
   if(RONDO_TESTS AND ARG_TESTS)
@@ -68,8 +72,5 @@ function(rondo_library name)
     target_precompile_headers(rondo_${name}_test REUSE_FROM rondo_test_headers)
     gtest_discover_tests(rondo_${name}_test
       TEST_PREFIX "${name}." PROPERTIES TIMEOUT 120 DISCOVERY_TIMEOUT 60)
-  endif()
-  if(RONDO_FUZZ)
-    rondo_fuzzers(rondo_${name} ${ARG_FUZZERS})
   endif()
 endfunction()

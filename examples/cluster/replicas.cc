@@ -30,8 +30,9 @@ struct Together {
            int64_t workers, Value step, const std::string& server)
       : now(placeholder(g, {.dtype = DType::kI64, .name = "now"})) {
     const DeviceScope scope(g, server);
-    const FIFOQueue tokens(g, {DType::kI64},
-                           {.shapes = {PartialShape(Shape{})}, .shared_name = "tokens"});
+    const FIFOQueue tokens(
+        g, {DType::kI64},
+        {.shapes = {PartialShape(Shape{})}, .shared_name = "tokens"});
     std::vector<Node*> given;
     std::vector<GradientAndVariable> averages;
     for (const auto& [gradient, variable] : gradients) {
@@ -40,8 +41,9 @@ struct Together {
           g, {.shape = variable.shape(),
               .shared_name = variable_name(variable) + "/gradient"});
       given.push_back(&sum.apply_grad(gradient.values, now));
-      averages.push_back(
-          {sum.take_grad(constant(g, static_cast<double>(workers), DType::kI64)), variable});
+      averages.push_back({sum.take_grad(constant(
+                              g, static_cast<double>(workers), DType::kI64)),
+                          variable});
     }
     {
       const ControlScope after(g, given);
@@ -52,8 +54,8 @@ struct Together {
     apply = &tokens.enqueue_many(
         {fill(constant_ints(g, {workers}), read_variable(step))});
   }
-  Value now;            // the step whose gradients the worker gives: fed
-  Value next;           // the one after it
+  Value now;              // the step whose gradients the worker gives: fed
+  Value next;             // the one after it
   Node* apply = nullptr;  // the chief's part
 };
 
@@ -94,8 +96,7 @@ void work(const Server& server, const ClusterOptions& common, bool sync) {
                     {.name = "step", .trainable = false});
   }
   Value loss = models::loss(inputs.inside, (*model)(inputs.points));
-  const auto gradients =
-      Optimizer::compute_gradients(loss, model->variables());
+  const auto gradients = Optimizer::compute_gradients(loss, model->variables());
   // Without momentum, which would amplify gradients that come late.
   GradientDescent descent({.learning_rate = 0.3});
   Node* update = nullptr;
@@ -147,8 +148,7 @@ int main(int argc, char** argv) {
   const auto cluster = ClusterSpec::parse(argv[1]).value();
   const auto common = ClusterOptions::from(Env::process()).value();
   const TaskName task{argv[2], std::stoi(argv[3])};
-  const auto server =
-      Server::start(cluster, task, {.common = common}).value();
+  const auto server = Server::start(cluster, task, {.common = common}).value();
   if (task.job == "ps")
     server->join();
   else

@@ -26,25 +26,16 @@ Status no_parts(std::string_view what) {
                what);
 }
 
-// As many names as are announced, none of them where there cannot be so many.
-std::vector<std::string> read_names(wire::Reader& in) {
-  std::vector<std::string> names;
-  const int64_t count = in.number();
-  if (count < 0 || static_cast<uint64_t>(count) > in.left()) return names;
-  for (int64_t i = 0; i < count; ++i) names.emplace_back(in.text());
-  return names;
-}
-
 Worker::Part read_part(wire::Reader& in) {
   Worker::Part part;
   part.device = in.text();
   part.subgraph.graph = from_graph_def(in.text());
   Graph& graph = *part.subgraph.graph;
-  for (const std::string& name : read_names(in))
+  for (const std::string& name : in.texts())
     part.subgraph.feeds.push_back(graph.value(name));
-  for (const std::string& name : read_names(in))
+  for (const std::string& name : in.texts())
     part.subgraph.fetches.push_back(graph.value(name));
-  for (const std::string& name : read_names(in)) {
+  for (const std::string& name : in.texts()) {
     Node* node = graph.find(name);
     if (!node)
       throw Error(Code::kInvalidArgument,

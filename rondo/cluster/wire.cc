@@ -162,6 +162,12 @@ Writer& Writer::text(std::string_view value) {
   return *this;
 }
 
+Writer& Writer::texts(const std::vector<std::string>& values) {
+  number(static_cast<int64_t>(values.size()));
+  for (const std::string& value : values) text(value);
+  return *this;
+}
+
 int64_t Reader::number() {
   int64_t value = 0;
   if (!take(left_, value)) failed_ = true;
@@ -177,6 +183,18 @@ std::string_view Reader::text() {
   const std::string_view value = left_.substr(0, bytes);
   left_.remove_prefix(bytes);
   return value;
+}
+
+std::vector<std::string> Reader::texts() {
+  std::vector<std::string> values;
+  const int64_t count = number();
+  // Each takes the bytes of its length at least.
+  if (count < 0 || static_cast<uint64_t>(count) > left() / sizeof(uint32_t)) {
+    failed_ = true;
+    return values;
+  }
+  for (int64_t i = 0; i < count; ++i) values.emplace_back(text());
+  return values;
 }
 
 }  // namespace rondo::wire

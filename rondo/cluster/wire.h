@@ -89,6 +89,8 @@ class Writer {
  public:
   Writer& number(int64_t value);
   Writer& text(std::string_view value);
+  // Their number first.
+  Writer& texts(const std::vector<std::string>& values);
   std::string take() { return std::move(out_); }
 
  private:
@@ -100,6 +102,8 @@ class Reader {
   explicit Reader(std::string_view bytes) : left_(bytes) {}
   int64_t number();
   std::string_view text();
+  // None of them where there cannot be as many as are announced.
+  std::vector<std::string> texts();
   // Whether everything was there, and nothing is left.
   bool ok() const { return !failed_ && left_.empty(); }
   // How many more items there can be at most: a bound for counts.

@@ -6,10 +6,14 @@
 #include <cstring>
 #include <random>
 
+#include "rondo/cluster/session_call.h"
+
 namespace rondo::wire {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 struct Parsed {
   Header header;
@@ -119,6 +123,32 @@ TEST(Wire, ReaderSaysWhenItEnds) {
   EXPECT_FALSE(more.ok());
   Reader less(bytes);
   EXPECT_FALSE(less.ok());
+}
+
+TEST(Wire, ReaderRefusesMoreTextsThanThereAre) {
+  const std::string good = Writer().texts({"a", "", "bc"}).take();
+  Reader in(good);
+  EXPECT_THAT(in.texts(), ElementsAre("a", "", "bc"));
+  EXPECT_TRUE(in.ok());
+  for (const int64_t count : {int64_t{-1}, int64_t{1}, int64_t{1} << 60}) {
+    const std::string bytes = Writer().number(count).take();
+    Reader none(bytes);
+    EXPECT_THAT(none.texts(), IsEmpty());
+    EXPECT_FALSE(none.ok());
+  }
+}
+
+// Found by fuzzing: a number of names that cannot be was taken for none.
+TEST(Wire, SessionCallRefusesNamesThatAreNotThere) {
+  const std::string bytes = Writer()
+                                .number(1)
+                                .number(2)
+                                .number(3)
+                                .texts({"x:0"})
+                                .texts({})
+                                .number(int64_t{1} << 50)
+                                .take();
+  EXPECT_FALSE(SessionCall::decode(bytes).ok());
 }
 
 }  // namespace
