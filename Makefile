@@ -8,7 +8,7 @@ CMAKE_ARGS ?=
 PYTHON = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test build torch test-torch asan tsan debug bench lint format \
+.PHONY: help demo test build torch test-torch asan tsan fuzz debug bench lint format \
   clean setup-%
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo 'make debug    the same without optimisation, into build-debug/'
 	@echo 'make asan     build and test with the address and UB sanitizers'
 	@echo 'make tsan     build and test with the thread sanitizer'
+	@echo 'make fuzz     feed what comes from the wire with arbitrary bytes'
 	@echo 'make bench    compare with Open MPI, MPICH and Gloo'
 	@echo 'make lint     check format, layers, clang-tidy and ruff'
 	@echo 'make format   rewrite the sources in the project'\''s format'
@@ -66,6 +67,11 @@ asan tsan: setup-build
 	cmake --build --preset $@ -j $(JOBS)
 	ctest --preset $@ -j $(JOBS)
 
+fuzz: setup-build setup-lint
+	@$(call configure,fuzz)
+	cmake --build --preset fuzz -j $(JOBS)
+	scripts/fuzz build-fuzz
+
 bench: setup-bench build
 	bench/compare
 
@@ -82,5 +88,5 @@ format: setup-lint
 	@scripts/format
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-lint \
+	rm -rf build build-debug build-asan build-tsan build-fuzz build-lint \
 	  python/rondo/*.so python/rondo/torch/*.so .pytest_cache .ruff_cache

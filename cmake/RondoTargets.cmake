@@ -39,6 +39,24 @@ if(RONDO_TESTS)
   rondo_test_options(rondo_test_headers)
 endif()
 
+# rondo_fuzzers(LIBRARY SOURCE...): a program of each source, which libFuzzer
+# drives, in fuzz/ of the build folder. With RONDO_FUZZ only.
+add_custom_target(rondo_fuzz)
+function(rondo_fuzzers library)
+  if(NOT RONDO_FUZZ)
+    return()
+  endif()
+  foreach(source ${ARGN})
+    get_filename_component(program ${source} NAME_WE)
+    add_executable(${program} ${source})
+    target_link_libraries(${program} PRIVATE ${library})
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${program} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    add_dependencies(rondo_fuzz ${program})
+  endforeach()
+endfunction()
+
 # rondo_library(NAME SOURCES ... DEPS ... [TESTS ...])
 # SOURCES and TESTS are relative to the calling folder. DEPS are other targets;
 # what Rondo's own folders may depend on is checked by scripts/check_layers.

@@ -39,18 +39,41 @@ def start(program, *options):
     )
 
 
-def test_towers_in_cpp(cluster):
+def start_cpp(program, *arguments):
+    return subprocess.Popen(
+        [BUILD / "examples" / program, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=clean_env(RONDO_CONNECT_TIMEOUT="60"),
+    )
+
+
+@pytest.mark.parametrize("program", ["towers", "stages"])
+def test_in_cpp(program, cluster):
     for places in ([], [cluster(ps=1, workers=2).text]):
-        process = subprocess.run(
-            [BUILD / "examples/towers", *places],
-            capture_output=True,
-            text=True,
-            timeout=100,
-            env=clean_env(RONDO_CONNECT_TIMEOUT="60"),
-        )
-        assert process.returncode == 0, process.stderr
-        seen = [float(x) for x in re.findall(r"loss ([\d.]+)", process.stdout)]
-        assert seen[-1] < 0.3 * seen[0], process.stdout
+        seen = losses(start_cpp(program, *places))
+        assert seen[-1] < 0.3 * seen[0], seen
+
+
+@pytest.mark.parametrize("sync", [[], ["sync"]], ids=["async", "sync"])
+def test_replicas_in_cpp(sync):
+    ps, *workers = [f"127.0.0.1:{free_port()}" for _ in range(3)]
+    cluster = f"ps={ps};worker={','.join(workers)}"
+    server = start_cpp("replicas", cluster, "ps", 0)
+    clients = [
+        start_cpp("replicas", cluster, "worker", task, *sync) for task in range(2)
+    ]
+    try:
+        for client in clients:
+            # The other one may have trained before this one began.
+            seen = losses(client)
+            assert seen[-1] < 0.3, seen
+        assert server.poll() is None
+    finally:
+        for process in (server, *clients):
+            process.kill()
+            process.wait()
 
 
 def losses(process):

@@ -6,10 +6,14 @@
 #include <cstring>
 #include <random>
 
+#include "rondo/cluster/session_call.h"
+
 namespace rondo::wire {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 struct Parsed {
   Header header;
@@ -147,6 +151,19 @@ TEST(Wire, TextsComeBackAndAreCounted) {
     less.number();
     EXPECT_FALSE(less.ok()) << wrong;
   }
+}
+
+// Found by fuzzing: a number of names that cannot be was taken for none.
+TEST(Wire, SessionCallRefusesNamesThatAreNotThere) {
+  const std::string bytes = Writer()
+                                .number(1)
+                                .number(2)
+                                .number(3)
+                                .texts({"x:0"})
+                                .texts({})
+                                .number(int64_t{1} << 50)
+                                .take();
+  EXPECT_FALSE(SessionCall::decode(bytes).ok());
 }
 
 }  // namespace
