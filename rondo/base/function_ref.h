@@ -17,10 +17,10 @@ template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-             std::is_object_v<std::remove_reference_t<F>> &&
-             std::is_invocable_r_v<R, F&, Args...>)
-  FunctionRef(F&& function)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+           std::is_object_v<std::remove_reference_t<F>> &&
+           std::is_invocable_r_v<R, F&, Args...>)
+      FunctionRef(F&& function)  // NOLINT(google-explicit-constructor)
       : function_(const_cast<void*>(
             static_cast<const void*>(std::addressof(function)))),
         call_([](void* f, Args... args) -> R {

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
+#include <oneapi/dnnl/dnnl.h>
 #include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <new>
-#include <oneapi/dnnl/dnnl.h>
 
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"
@@ -73,13 +73,19 @@ void* counted(size_t bytes, size_t alignment, void* caller) {
 
 }  // namespace
 
-void* operator new(size_t bytes) { return counted(bytes, 0, __builtin_return_address(0)); }
-void* operator new[](size_t bytes) { return counted(bytes, 0, __builtin_return_address(0)); }
+void* operator new(size_t bytes) {
+  return counted(bytes, 0, __builtin_return_address(0));
+}
+void* operator new[](size_t bytes) {
+  return counted(bytes, 0, __builtin_return_address(0));
+}
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
+  return counted(bytes, static_cast<size_t>(alignment),
+                 __builtin_return_address(0));
 }
 void* operator new[](size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<size_t>(alignment), __builtin_return_address(0));
+  return counted(bytes, static_cast<size_t>(alignment),
+                 __builtin_return_address(0));
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
@@ -206,9 +212,8 @@ struct Model {
 Model lenet() {
   auto model = std::make_shared<models::LeNet>(
       models::LeNetOptions{.filters = {16, 32}, .units = 8, .dropout = 0.1});
-  return {"LeNet", {4, 12, 12, 1}, {4}, [=](Value x) {
-            return (*model)(x, true);
-          }};
+  return {
+      "LeNet", {4, 12, 12, 1}, {4}, [=](Value x) { return (*model)(x, true); }};
 }
 
 Model resnet(const std::string& format, const Shape& input) {
@@ -220,23 +225,20 @@ Model resnet(const std::string& format, const Shape& input) {
 }
 
 Model lstm() {
-  auto model =
-      std::make_shared<models::LSTM>(models::LSTMOptions{.units = 8});
+  auto model = std::make_shared<models::LSTM>(models::LSTMOptions{.units = 8});
   return {"LSTM", {4, 5, 3}, {4}, [=](Value x) { return (*model)(x); }};
 }
 
 Model gpt() {
-  auto model = std::make_shared<models::GPT>(models::GPTOptions{.vocabulary = 11,
-                                                                .layers = 2,
-                                                                .width = 16,
-                                                                .heads = 2,
-                                                                .places = 6,
-                                                                .dropout = 0.1});
-  return {"GPT",
-          {2, 4},
-          {2, 4},
-          [=](Value x) { return (*model)(x, true); },
-          true};
+  auto model =
+      std::make_shared<models::GPT>(models::GPTOptions{.vocabulary = 11,
+                                                       .layers = 2,
+                                                       .width = 16,
+                                                       .heads = 2,
+                                                       .places = 6,
+                                                       .dropout = 0.1});
+  return {
+      "GPT", {2, 4}, {2, 4}, [=](Value x) { return (*model)(x, true); }, true};
 }
 
 class Models : public testing::TestWithParam<Model> {};
@@ -252,8 +254,7 @@ TEST_P(Models, AStepTakesNothing) {
   Graph g;
   const DType dtype = model.tokens ? DType::kI64 : DType::kF32;
   const Value x = placeholder(g, {.dtype = dtype, .shape = model.input});
-  const Value y =
-      placeholder(g, {.dtype = DType::kI64, .shape = model.labels});
+  const Value y = placeholder(g, {.dtype = DType::kI64, .shape = model.labels});
   const Value loss = models::loss(y, model.logits(x));
   Adam adam({.learning_rate = 0.001});
   const std::vector<Node*> targets{&models::train_op(adam, loss)};

@@ -36,7 +36,8 @@ Result<Tensor> checked_rows(KernelContext& c, const Shape& shape, int axis) {
 Status gather(KernelContext& c, int axis) {
   const Tensor& x = c.input(0);
   const AxisView view = view_of(x.shape(), axis);
-  RONDO_ASSIGN_OR_RETURN(const Tensor indices, checked_rows(c, x.shape(), axis));
+  RONDO_ASSIGN_OR_RETURN(const Tensor indices,
+                         checked_rows(c, x.shape(), axis));
   Tensor& y =
       c.allocate(0, x.dtype(), gathered(x.shape(), indices.shape(), axis));
   array::gather_rows(x.data(), y.data(), view, indices.span<int64_t>(),

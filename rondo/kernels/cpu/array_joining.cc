@@ -87,8 +87,7 @@ Status run_split(const Node& node, KernelContext& c) {
   return cut(c, axis, FewInts(static_cast<size_t>(num), x[axis] / num));
 }
 
-Status cut_checked(KernelContext& c, int axis,
-                   std::span<const int64_t> sizes) {
+Status cut_checked(KernelContext& c, int axis, std::span<const int64_t> sizes) {
   int64_t sum = 0;
   for (const int64_t size : sizes) {
     if (size < 0)
@@ -99,8 +98,8 @@ Status cut_checked(KernelContext& c, int axis,
   if (sum != x[axis])
     return error(Code::kInvalidArgument,
                  "the parts {} add up to {}, but axis {} of {} has extent {}",
-                 to_string(AttrValue(Ints(sizes.begin(), sizes.end()))), sum, axis, x.to_string(),
-                 x[axis]);
+                 to_string(AttrValue(Ints(sizes.begin(), sizes.end()))), sum,
+                 axis, x.to_string(), x[axis]);
   return cut(c, axis, sizes);
 }
 

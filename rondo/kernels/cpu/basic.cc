@@ -91,9 +91,9 @@ Status run_reshape(const Node&, KernelContext& c) {
   const bool negative =
       std::ranges::any_of(extents, [](int64_t e) { return e < 0; });
   if (negative || Shape(extents).count() != x.count())
-    return error(
-        Code::kInvalidArgument, "a tensor of shape {} cannot be reshaped to {}",
-        x.shape().to_string(), Shape(ints_of(c.input(1))).to_string());
+    return error(Code::kInvalidArgument,
+                 "a tensor of shape {} cannot be reshaped to {}",
+                 x.shape().to_string(), Shape(ints_of(c.input(1))).to_string());
   c.set_output(0, x.reshape(Shape(extents)));
   return {};
 }

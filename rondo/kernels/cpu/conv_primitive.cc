@@ -134,8 +134,8 @@ ConvPrimitive::ConvPrimitive(ConvDirection direction, const ConvShape& s,
           attr, engine, forward_pd);
       formats_ = {pd.diff_src_desc(), pd.weights_desc(), pd.diff_dst_desc()};
       take(pd);
-      calls_ = PrimitiveCalls(dnnl::convolution_backward_data(pd),
-                              args(direction));
+      calls_ =
+          PrimitiveCalls(dnnl::convolution_backward_data(pd), args(direction));
       break;
     }
     case ConvDirection::kBackwardFilter: {

@@ -68,9 +68,8 @@ Tensor in_layout(Allocator& allocator, const Tensor& tensor, Layout layout) {
   Tensor to = allocator.allocate(tensor.dtype(), tensor.shape());
   to.set_layout(layout);
   const Blocks blocks = blocks_of(tensor.shape(), blocked);
-  strided_copy(
-      size_of(tensor.dtype()), tensor.data(), to.data(),
-      is_blocked(tensor) ? to_row_major(blocks) : to_blocked(blocks));
+  strided_copy(size_of(tensor.dtype()), tensor.data(), to.data(),
+               is_blocked(tensor) ? to_row_major(blocks) : to_blocked(blocks));
   return to;
 }
 

@@ -267,8 +267,7 @@ FewInts strides_of(const Shape& shape) {
   return strides;
 }
 
-void strided_copy(size_t size, const void* from, void* to,
-                  CopyAxes axes) {
+void strided_copy(size_t size, const void* from, void* to, CopyAxes axes) {
   auto width = static_cast<int64_t>(size);
   for (CopyAxis& axis : axes) {
     if (axis.extent == 0) return;

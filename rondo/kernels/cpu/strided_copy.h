@@ -28,8 +28,7 @@ FewInts strides_of(const Shape& shape);
 // For every index of the axes (outermost first) one element of `size` bytes (1,
 // 2, 4 or 8) at from + sum(index * from stride) to where `to` says. No element
 // may be written twice. On several threads when it is worth it.
-void strided_copy(size_t size, const void* from, void* to,
-                  CopyAxes axes);
+void strided_copy(size_t size, const void* from, void* to, CopyAxes axes);
 // Sets bytes to 0, on several threads when it is worth it.
 void parallel_zero(void* to, size_t bytes);
 
