@@ -60,6 +60,41 @@ def test_initializable_iterator():
     assert orders[0] != orders[1] and sorted(orders[1]) == list(range(100))
 
 
+def test_iterator_of_what_is_fed():
+    features = rd.placeholder(rd.float32, [None, 2])
+    labels = rd.placeholder(rd.int64, [None])
+    dataset = Dataset.from_tensor_slices((features, {"label": labels}))
+    assert dataset.output_shapes[0].as_list() == [2]
+    dataset = dataset.map(lambda x, y: (x * 2, y["label"])).repeat(2).batch(3)
+    iterator = dataset.make_initializable_iterator()
+    x, y = iterator.get_next()
+    with rd.Session() as session:
+        for n in (3, 1):
+            feeds = {features: np.full([n, 2], n), labels: np.arange(n)}
+            session.run(iterator.initializer, feed_dict=feeds)
+            got = []
+            with pytest.raises(rd.OutOfRangeError):
+                while True:
+                    got.append(session.run((x, y)))
+            assert np.concatenate([a for a, _ in got]).tolist() == [[2 * n] * 2] * 2 * n
+            assert np.concatenate([b for _, b in got]).tolist() == [*range(n)] * 2
+        with pytest.raises(rd.InvalidArgumentError, match="as many rows"):
+            feeds = {features: np.zeros([2, 2]), labels: [1]}
+            session.run(iterator.initializer, feed_dict=feeds)
+
+
+def test_what_is_fed_needs_an_initializer():
+    fed = Dataset.from_tensors(rd.placeholder(rd.float32, [3]))
+    assert fed.output_shapes.as_list() == [3]
+    both = Dataset.zip((Dataset.range(3), fed.repeat()))
+    with pytest.raises(rd.InvalidArgumentError, match="make_initializable_iterator"):
+        both.make_one_shot_iterator()
+    with pytest.raises(rd.InvalidArgumentError, match="no value yet"):
+        next(iter(both))
+    with pytest.raises(rd.InvalidArgumentError, match="has no rows"):
+        Dataset.from_tensor_slices(rd.placeholder(rd.float32, []))
+
+
 def test_iterator_from_structure():
     train = Dataset.from_tensor_slices((np.arange(3), np.eye(3, dtype=np.float32)))
     test = train.map(lambda a, b: (a + 10, b))

@@ -56,10 +56,10 @@ def test_sources_keep_what_they_were_given():
     assert values(Dataset.from_tensor_slices(fixed)) == [[1, 1], [1, 1]]
 
 
-def test_from_constants_but_no_other_tensors():
+def test_from_constants_but_not_variables():
     assert values(Dataset.from_tensor_slices(rd.constant([1, 2]))) == [1, 2]
     with pytest.raises(rd.InvalidArgumentError, match="give the array"):
-        Dataset.from_tensor_slices(rd.placeholder(rd.float32, [3]))
+        Dataset.from_tensor_slices(rd.Variable([1.0, 2.0]))
     with pytest.raises(rd.InvalidArgumentError, match="component 1 has 2 rows"):
         Dataset.from_tensor_slices(([1, 2, 3], [1, 2]))
     with pytest.raises(rd.InvalidArgumentError, match="cannot be made a tensor"):

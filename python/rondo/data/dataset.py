@@ -12,6 +12,7 @@ from ..framework.graph import get_default_graph
 from ..framework.shape import TensorShape
 from ..framework.tensor import Tensor
 from . import structure as nest
+from .fed import Fed, is_fed
 from .function import GraphFunction
 from .iterator import Iterator
 
@@ -63,7 +64,10 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors):
-        """One element: `tensors`."""
+        """One element: `tensors`. Placeholders and other tensors of a graph get
+        their values when the initializer of an iterator is run."""
+        if any(map(is_fed, nest.flatten(tensors))):
+            return _fed(tensors, False, "from_tensors")
         return Dataset(
             _core.Dataset.from_tensors(_arrays(tensors, "from_tensors")),
             tensors_of(tensors),
@@ -71,7 +75,11 @@ class Dataset:
 
     @staticmethod
     def from_tensor_slices(tensors):
-        """One element for each row of `tensors`, which all have as many."""
+        """One element for each row of `tensors`, which all have as many.
+        Placeholders and other tensors of a graph get their values when the
+        initializer of an iterator is run."""
+        if any(map(is_fed, nest.flatten(tensors))):
+            return _fed(tensors, True, "from_tensor_slices")
         arrays = _arrays(tensors, "from_tensor_slices")
         return Dataset(_core.Dataset.from_tensor_slices(arrays), tensors_of(tensors))
 
@@ -255,6 +263,12 @@ class Dataset:
     def make_one_shot_iterator(self):
         """An iterator of the default graph that begins by itself, once in each
         session."""
+        if self._fed_parts():
+            raise InvalidArgumentError(
+                "Dataset.make_one_shot_iterator: the data set is made of tensors of a "
+                "graph, which have no value yet; make_initializable_iterator has an "
+                "initializer that takes what they are fed"
+            )
         graph = get_default_graph()
         return Iterator(
             self._structure, self._core.types, graph, dataset=self._attach(graph)
@@ -267,6 +281,14 @@ class Dataset:
         iterator = Iterator(self._structure, self._core.types, graph, shared_name)
         iterator._initializer = iterator.make_initializer(self)
         return iterator
+
+    def _fed_parts(self):
+        """All that gets its values from a run."""
+        parts = [kept for kept in self._kept if isinstance(kept, Fed)]
+        for kept in self._kept:
+            if isinstance(kept, Dataset):
+                parts += [part for part in kept._fed_parts() if part not in parts]
+        return parts
 
     def _attach(self, graph):
         graph._datasets.append(self)
@@ -299,6 +321,12 @@ class Dataset:
         types = nest.pack(self._structure, [t.name for t, _ in self._core.types])
         kind = type(self).__name__
         return f"<rondo.data.{kind} shapes={self.output_shapes} types={types}>"
+
+
+def _fed(tensors, rows, what):
+    fed = Fed(nest.flatten(tensors), rows, what)
+    core = _core.Dataset.from_generator(fed.begin, fed.types)
+    return Dataset(core, tensors_of(tensors), [fed])
 
 
 def tensors_of(structure):

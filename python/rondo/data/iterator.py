@@ -53,7 +53,8 @@ class Iterator:
 
     def make_initializer(self, dataset, name=None):
         """An operation that begins at the start of this data set, the elements of
-        which must be of the iterator's types."""
+        which must be of the iterator's types. Where the data set is made of
+        placeholders, it is run with what they are fed."""
         theirs = dataset._core.types
         if len(theirs) != len(self._types):
             raise InvalidArgumentError(
@@ -69,7 +70,10 @@ class Iterator:
                     f"{other.name} {TensorShape(other_shape)}"
                 )
         attrs = {"iterator": self._name, "dataset": dataset._attach(self._graph)}
-        return build.make("MakeIterator", [], attrs, name, graph=self._graph)
+        with self._graph.as_default():
+            taken = [fed.take(self._graph) for fed in dataset._fed_parts()]
+            with self._graph.control_dependencies(taken):
+                return build.make("MakeIterator", [], attrs, name, graph=self._graph)
 
     def get_next(self, name=None):
         """The next element as tensors, in the structure of the data set's. Each

@@ -1,6 +1,7 @@
 #include "rondo/graph/ops/accumulator.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/waiting_ops.h"
 
@@ -100,6 +101,7 @@ struct Form {
   std::vector<InputSpec> inputs;
   std::vector<std::string_view> outputs;
   InferFn infer;
+  CostFn cost;
   bool sparse = false;
 };
 
@@ -111,6 +113,7 @@ void add_op(OpRegistry& ops, const Form& form) {
            .attrs = accumulator_attrs(form.sparse),
            .infer = form.infer,
            .constant = true,
+           .cost = form.cost,
            .kind = OpKind::kStateful,
            .waits = form.infer == infer_take});
 }
@@ -143,13 +146,15 @@ void register_accumulator_ops(OpRegistry& ops) {
                "Adds a gradient to an accumulator, unless its step is over.",
                {kLocalStep, {"gradient", TypeSet::kFloat, false, 0}},
                {},
-               infer_apply});
+               infer_apply,
+               cost::changed<1, 1>});
   add_op(ops, {"AccumulatorTakeGradient",
                "The average of an accumulator's gradients once there are "
                "enough; the accumulator is empty then, and one step further.",
                {kNumRequired},
                {"average"},
-               infer_take});
+               infer_take,
+               cost::per_output<1>});
   add_op(ops, {"SparseAccumulatorApplyGradient",
                "Adds rows to a sparse accumulator, unless their step is over. "
                "Rows of one index add up. An empty shape says nothing.",
@@ -159,6 +164,7 @@ void register_accumulator_ops(OpRegistry& ops) {
                 {"shape", TypeSet::kIndex, false, 0}},
                {},
                infer_sparse_apply,
+               cost::changed<1, 1>,
                true});
   add_op(ops, {"SparseAccumulatorTakeGradient",
                "Of each row the average of the gradients that have it, once "
@@ -167,23 +173,27 @@ void register_accumulator_ops(OpRegistry& ops) {
                {kNumRequired},
                {"values", "indices", "shape"},
                infer_take,
+               cost::per_output<1>,
                true});
   add_op(ops, {"AccumulatorSetGlobalStep",
                "Which step an accumulator is at. It never goes back.",
                {{"step", TypeSet::kIndex, false, 0}},
                {},
-               infer_set_step});
+               infer_set_step,
+               cost::none});
   add_op(ops, {"AccumulatorResumeAt",
                "Puts an accumulator to a step, be it an earlier one. What it "
                "has stays.",
                {{"step", TypeSet::kIndex, false, 0}},
                {},
-               infer_set_step});
+               infer_set_step,
+               cost::none});
   add_op(ops, {"AccumulatorNumAccumulated",
                "The number of gradients in an accumulator.",
                {},
                {"count"},
-               infer_count});
+               infer_count,
+               cost::none});
 }
 
 AccumulatorBase::AccumulatorBase(Graph& graph,

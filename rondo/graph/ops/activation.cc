@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/elementwise_parts.h"
 #include "rondo/graph/ops/infer.h"
@@ -151,7 +152,10 @@ void register_activation_ops(OpRegistry& ops) {
              .outputs = {"y"},
              .attrs = attrs_of(op.name),
              .infer = infer::like_input,
-             .gradient = op.gradient});
+             .gradient = op.gradient,
+             .cost = op.name == "Relu" || op.name == "LeakyRelu"
+                         ? cost::per_output<1>
+                         : cost::per_output<cost::kFunction>});
     ops.add(
         {.name = op.grad_name,
          .doc = op.grad_doc,
@@ -159,7 +163,8 @@ void register_activation_ops(OpRegistry& ops) {
          .outputs = {"dx"},
          .attrs = attrs_of(op.name),
          .infer = infer_same_shape,
-         .gradient = op.grad_gradient});
+         .gradient = op.grad_gradient,
+         .cost = cost::per_output<4>});
   }
 }
 

@@ -41,15 +41,6 @@ int64_t length_of(const InferContext& c, int i) {
   return shape.has_rank() && shape.rank() == 1 ? shape[0] : kAny;
 }
 
-OpCost moved_cost(const Node& node) {
-  OpCost cost;
-  for (const TensorType& output : node.outputs())
-    cost.bytes += 2 * bytes_of(output);
-  return cost;
-}
-
-OpCost no_cost(const Node&) { return {}; }
-
 std::vector<Value> outputs_of(Node& node) {
   std::vector<Value> outputs;
   for (size_t i = 0; i < node.outputs().size(); ++i)

@@ -24,10 +24,6 @@ std::optional<Ints> exact_ints(const InferContext& c, int i);
 Result<PartialShape> shape_from(const InferContext& c, int i);
 // The length of input i, a vector; kAny where it is not known.
 int64_t length_of(const InferContext& c, int i);
-// Of operations that read as much as they write.
-OpCost moved_cost(const Node& node);
-// Of operations that hand a tensor on, look at its shape, or give it another.
-OpCost no_cost(const Node& node);
 std::vector<Value> outputs_of(Node& node);
 // The gradient of each output; zeros where nothing depends on it.
 std::vector<Value> all_grads(Node& node, std::span<const Value> grads);

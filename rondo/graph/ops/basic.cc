@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/graph/ops/array_parts.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -147,7 +148,7 @@ void register_basic_ops(OpRegistry& ops) {
            .attrs = {{"value", Tensor(), true, "its value"}},
            .infer = infer_const,
            .constant = true,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Placeholder",
            .doc = "A tensor that every run must be given.",
            .outputs = {"output"},
@@ -156,7 +157,7 @@ void register_basic_ops(OpRegistry& ops) {
                       "what is known of its shape"}},
            .infer = infer_placeholder,
            .constant = true,
-           .cost = array::no_cost,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "Fill",
            .doc = "A tensor of the given shape with every element `value`.",
@@ -164,54 +165,57 @@ void register_basic_ops(OpRegistry& ops) {
                       {"value", TypeSet::kAnyType, false, 0}},
            .outputs = {"output"},
            .infer = infer_fill,
-           .constant = true});
+           .constant = true,
+           .cost = cost::copied});
   ops.add({.name = "ZerosLike",
            .doc = "Zeros of the shape and type of x.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .constant = true});
+           .constant = true,
+           .cost = cost::copied});
   ops.add({.name = "OnesLike",
            .doc = "Ones of the shape and type of x.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .constant = true});
+           .constant = true,
+           .cost = cost::copied});
   ops.add({.name = "Identity",
            .doc = "x itself.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
            .gradient = pass_through,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "StopGradient",
            .doc = "x itself; no gradient flows back through it.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
            .constant = true,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Shape",
            .doc = "The extents of x as a vector of i64.",
            .inputs = {{"x"}},
            .outputs = {"extents"},
            .infer = infer_shape,
            .constant = true,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Rank",
            .doc = "The number of extents of x, an i64.",
            .inputs = {{"x"}},
            .outputs = {"rank"},
            .infer = infer_index_scalar,
            .constant = true,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Size",
            .doc = "The number of elements of x, an i64.",
            .inputs = {{"x"}},
            .outputs = {"size"},
            .infer = infer_index_scalar,
            .constant = true,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Reshape",
            .doc = "The elements of x under another shape. One extent may be "
                   "-1, which means what is left.",
@@ -220,7 +224,7 @@ void register_basic_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer_reshape,
            .gradient = reshape_gradient,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Cast",
            .doc = "x with its elements converted to another type. Floating "
                   "point becomes integer by cutting off the fraction; bool is "
@@ -229,11 +233,13 @@ void register_basic_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {{"dtype", DType::kF32, true, "the type to convert to"}},
            .infer = infer_cast,
-           .gradient = cast_gradient});
+           .gradient = cast_gradient,
+           .cost = cost::per_output<1>});
   ops.add({.name = "NoOp",
            .doc = "Nothing; runs after its control inputs.",
            .infer = infer::nothing,
-           .constant = true});
+           .constant = true,
+           .cost = cost::none});
 }
 
 Value placeholder(Graph& graph, PlaceholderOptions options) {

@@ -2,6 +2,7 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -206,14 +207,14 @@ void register_control_ops(OpRegistry& ops) {
            .outputs = {"if_false", "if_true"},
            .infer = infer_switch,
            .gradient = switch_gradient,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Merge",
            .doc = "The first of its inputs that is not dead, and which it was.",
            .inputs = {{"inputs", TypeSet::kAnyType, true}},
            .outputs = {"value", "index"},
            .infer = infer_merge,
            .gradient = merge_gradient,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Enter",
            .doc = "x within a loop.",
            .inputs = {{"x"}},
@@ -226,31 +227,32 @@ void register_control_ops(OpRegistry& ops) {
                      {"shape", PartialShape(), false,
                       "what is known of its shape in all iterations"}},
            .infer = infer_enter,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Exit",
            .doc = "x of the last iteration, behind the loop.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "NextIteration",
            .doc = "x in the next iteration of the loop.",
            .inputs = {{"x"}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "LoopCond",
            .doc = "The condition of a loop.",
            .inputs = {{"condition", TypeSet::kBoolean}},
            .outputs = {"y"},
            .infer = infer::like_input,
            .constant = true,
-           .cost = array::no_cost});
+           .cost = cost::none});
   ops.add({.name = "Await",
            .doc = "Nothing; runs after its control inputs, even where they are "
                   "dead.",
            .infer = infer::nothing,
            .constant = true,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "NewStack",
            .doc =
@@ -259,7 +261,7 @@ void register_control_ops(OpRegistry& ops) {
            .outputs = {"stack"},
            .infer = infer_stack,
            .constant = true,
-           .cost = array::no_cost,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "StackWrite",
            .doc =
@@ -271,7 +273,7 @@ void register_control_ops(OpRegistry& ops) {
            .attrs = {{"name", std::string(), true, "of the value"}},
            .infer = infer_stack_write,
            .constant = true,
-           .cost = array::no_cost,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "StackRead",
            .doc = "Takes what StackWrite kept; dead where nothing was.",
@@ -283,7 +285,7 @@ void register_control_ops(OpRegistry& ops) {
                      {"shape", PartialShape(), false,
                       "what is known of its shape"}},
            .infer = infer_stack_read,
-           .cost = array::no_cost,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/register.h"
 
 namespace rondo {
@@ -119,25 +120,17 @@ double flops(const PartialShape& filter, const PartialShape& y,
   return count;
 }
 
-double all_bytes(const Node& node) {
-  double bytes = 0;
-  for (const Value& input : node.inputs())
-    bytes += bytes_of({input.dtype(), input.shape()});
-  for (const TensorType& output : node.outputs()) bytes += bytes_of(output);
-  return bytes;
-}
-
 OpCost conv_cost(const Node& node) {
   return {flops(node.input(1).shape(), node.outputs()[0].shape, node.attrs()),
-          all_bytes(node)};
+          cost::all_bytes(node)};
 }
 OpCost backprop_input_cost(const Node& node) {
   return {flops(node.input(1).shape(), node.input(2).shape(), node.attrs()),
-          all_bytes(node)};
+          cost::all_bytes(node)};
 }
 OpCost backprop_filter_cost(const Node& node) {
   return {flops(node.outputs()[0].shape, node.input(2).shape(), node.attrs()),
-          all_bytes(node)};
+          cost::all_bytes(node)};
 }
 
 // The three operations are linear in both of their tensors, so each one's

@@ -1,6 +1,7 @@
 #include "rondo/graph/ops/critical_section.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/waiting_ops.h"
 
 namespace rondo {
@@ -26,6 +27,7 @@ void register_critical_section_ops(OpRegistry& ops) {
            .attrs = attrs,
            .infer = infer_acquire,
            .constant = true,
+           .cost = cost::none,
            .kind = OpKind::kStateful,
            .waits = true});
   ops.add({.name = "MutexRelease",
@@ -34,6 +36,7 @@ void register_critical_section_ops(OpRegistry& ops) {
            .attrs = attrs,
            .infer = infer_release,
            .constant = true,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
 }
 

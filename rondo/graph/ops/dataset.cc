@@ -1,6 +1,7 @@
 #include "rondo/graph/ops/dataset.h"
 
 #include "rondo/graph/op_registry.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -45,6 +46,7 @@ void register_dataset_ops(OpRegistry& ops) {
                       "the shapes of the components"}},
            .infer = infer_get_next,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
   ops.add({.name = "MakeIterator",
            .doc = "Begins an iterator at the start of a data set, wherever it "
@@ -53,6 +55,7 @@ void register_dataset_ops(OpRegistry& ops) {
                      {"dataset", std::string(), true,
                       "the data set, as it is attached to the graph"}},
            .infer = infer_make,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
 }
 

@@ -1,6 +1,7 @@
 #include "rondo/graph/ops/elementwise.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise_parts.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
@@ -160,6 +161,12 @@ constexpr Binary kBinary[] = {
     {"SquaredDifference", "(x - y) squared.", squared_difference_gradient},
 };
 
+OpCost add_n_cost(const Node& node) {
+  const auto sums = static_cast<double>(node.inputs().size()) - 1;
+  return {sums * cost::elements(node.outputs()[0].shape),
+          cost::all_bytes(node)};
+}
+
 }  // namespace
 
 void register_binary_ops(OpRegistry& ops) {
@@ -170,14 +177,17 @@ void register_binary_ops(OpRegistry& ops) {
              .outputs = {"z"},
              .infer = infer::broadcast_inputs,
              .gradient = op.gradient,
-             .constant = op.gradient == nullptr});
+             .constant = op.gradient == nullptr,
+             .cost = op.name == "Pow" ? cost::per_output<cost::kFunction>
+                                      : cost::per_output<1>});
   ops.add({.name = "AddN",
            .doc = "The sum of any number of tensors of one shape, in the order "
                   "of the list.",
            .inputs = {{"values", TypeSet::kNumber, true}},
            .outputs = {"sum"},
            .infer = infer_same_shape,
-           .gradient = add_n_gradient});
+           .gradient = add_n_gradient,
+           .cost = add_n_cost});
   ops.add({.name = "SumTo",
            .doc = "x summed over the axes by which a tensor of the given shape "
                   "was broadcast to x's: what is left has that shape. The "
@@ -186,14 +196,16 @@ void register_binary_ops(OpRegistry& ops) {
                       {"shape", TypeSet::kIndex, false, 0}},
            .outputs = {"y"},
            .infer = infer_sum_to,
-           .gradient = sum_to_gradient});
+           .gradient = sum_to_gradient,
+           .cost = cost::per_input<0, 1>});
   ops.add({.name = "SumToGrad",
            .doc = "The gradient of SumTo: dy broadcast to the given shape.",
            .inputs = {{"dy", TypeSet::kNumber, false, 0},
                       {"shape", TypeSet::kIndex, false, 0}},
            .outputs = {"dx"},
            .infer = infer_sum_to_grad,
-           .gradient = sum_to_grad_gradient});
+           .gradient = sum_to_grad_gradient,
+           .cost = cost::copied});
 }
 
 void register_elementwise_ops(OpRegistry& ops) {

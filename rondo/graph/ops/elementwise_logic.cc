@@ -1,5 +1,6 @@
 // Comparisons, logic, and what chooses between values.
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/elementwise_parts.h"
 #include "rondo/graph/ops/infer.h"
@@ -78,19 +79,22 @@ void register_logic_ops(OpRegistry& ops) {
              .inputs = {{"x", op.types}, {"y", op.types}},
              .outputs = {"z"},
              .infer = infer::compare_inputs,
-             .constant = true});
+             .constant = true,
+             .cost = cost::per_output<1>});
   ops.add({.name = "LogicalNot",
            .doc = "Whether x is false.",
            .inputs = {{"x", TypeSet::kBoolean}},
            .outputs = {"y"},
            .infer = infer::like_input,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_output<1>});
   ops.add({.name = "IsNan",
            .doc = "Whether x is not a number.",
            .inputs = {{"x", TypeSet::kFloat}},
            .outputs = {"y"},
            .infer = infer_bool_like,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_output<1>});
   ops.add({.name = "Select",
            .doc = "x where the condition is true, y elsewhere. All three are "
                   "broadcast together.",
@@ -99,7 +103,8 @@ void register_logic_ops(OpRegistry& ops) {
                       {"y", TypeSet::kAnyType}},
            .outputs = {"z"},
            .infer = infer_select,
-           .gradient = select_gradient});
+           .gradient = select_gradient,
+           .cost = cost::per_output<1>});
   ops.add({.name = "ClipByValue",
            .doc = "x, but `low` where it is below that and `high` where it is "
                   "above that. All three are broadcast together. NaN stays.",
@@ -108,7 +113,8 @@ void register_logic_ops(OpRegistry& ops) {
                       {"high", TypeSet::kNumber}},
            .outputs = {"y"},
            .infer = infer::broadcast_inputs,
-           .gradient = clip_gradient});
+           .gradient = clip_gradient,
+           .cost = cost::per_output<2>});
   ops.add({.name = "CheckNumerics",
            .doc = "x itself; a run fails when an element is NaN or infinite.",
            .inputs = {{"x", TypeSet::kFloat}},
@@ -116,7 +122,8 @@ void register_logic_ops(OpRegistry& ops) {
            .attrs = {{"message", std::string(), false,
                       "what the error says first"}},
            .infer = infer::like_input,
-           .gradient = check_numerics_gradient});
+           .gradient = check_numerics_gradient,
+           .cost = cost::per_output<1>});
 }
 
 Value greater(Value x, Value y) { return make("Greater", {x, y}); }

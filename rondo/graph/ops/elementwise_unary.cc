@@ -1,4 +1,5 @@
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/elementwise_parts.h"
 #include "rondo/graph/ops/infer.h"
@@ -72,6 +73,12 @@ constexpr Unary kUnary[] = {
      TypeSet::kFloat, nullptr},
 };
 
+// Whether it takes a polynomial, and not an instruction or two.
+bool is_function(std::string_view name) {
+  return name == "Exp" || name == "Log" || name == "Log1p" || name == "Sin" ||
+         name == "Cos";
+}
+
 }  // namespace
 
 void register_unary_ops(OpRegistry& ops) {
@@ -82,19 +89,23 @@ void register_unary_ops(OpRegistry& ops) {
              .outputs = {"y"},
              .infer = infer::like_input,
              .gradient = op.gradient,
-             .constant = op.gradient == nullptr});
+             .constant = op.gradient == nullptr,
+             .cost = is_function(op.name) ? cost::per_output<cost::kFunction>
+                                          : cost::per_output<1>});
   ops.add({.name = "SqrtGrad",
            .doc = "The gradient of y = Sqrt(x): dy / (2 y).",
            .inputs = {{"dy", TypeSet::kFloat}, {"y", TypeSet::kFloat}},
            .outputs = {"dx"},
            .infer = infer_same_shape,
-           .gradient = sqrt_grad_gradient});
+           .gradient = sqrt_grad_gradient,
+           .cost = cost::per_output<2>});
   ops.add({.name = "RsqrtGrad",
            .doc = "The gradient of y = Rsqrt(x): -dy y^3 / 2.",
            .inputs = {{"dy", TypeSet::kFloat}, {"y", TypeSet::kFloat}},
            .outputs = {"dx"},
            .infer = infer_same_shape,
-           .gradient = rsqrt_grad_gradient});
+           .gradient = rsqrt_grad_gradient,
+           .cost = cost::per_output<4>});
 }
 
 Value neg(Value x) { return make("Neg", {x}); }

@@ -1,5 +1,8 @@
 // Operations that passes put in the place of several others.
+#include <algorithm>
+
 #include "rondo/graph/ops/conv.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/matrix_infer.h"
 #include "rondo/graph/ops/register.h"
@@ -41,6 +44,15 @@ Status infer_matmul(InferContext& c) {
   return infer::matmul(c);
 }
 
+// As many passes over the result as the program has operations.
+OpCost fused_elementwise_cost(const Node& node) {
+  const auto& program = node.attrs().get<std::string>("program");
+  const auto operations = 1 + std::count(program.begin(), program.end(), ';');
+  return {
+      static_cast<double>(operations) * cost::elements(node.outputs()[0].shape),
+      cost::all_bytes(node)};
+}
+
 }  // namespace
 
 void register_fused_ops(OpRegistry& ops) {
@@ -76,7 +88,8 @@ void register_fused_ops(OpRegistry& ops) {
                       "such as \"Mul x0 x1; Relu t0; Add t1 x2\": x0 is the "
                       "first input, t0 what the first operation gave; the last "
                       "one's is the result"}},
-           .infer = infer::broadcast_inputs});
+           .infer = infer::broadcast_inputs,
+           .cost = fused_elementwise_cost});
 }
 
 }  // namespace rondo

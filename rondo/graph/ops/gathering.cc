@@ -2,6 +2,7 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/joining.h"
 #include "rondo/graph/ops/searching.h"
 #include "rondo/graph/ops/slicing.h"
@@ -11,7 +12,6 @@ namespace {
 
 using array::exact_ints;
 using array::extents_of;
-using array::moved_cost;
 using array::shape_from;
 
 // x with `indices` in the place of `axis`.
@@ -231,7 +231,7 @@ void register_rows(OpRegistry& ops) {
            .attrs = {axis_attr()},
            .infer = infer_gather,
            .gradient = gather_gradient,
-           .cost = moved_cost});
+           .cost = cost::moved});
   ops.add({.name = "EmbeddingLookup",
            .doc = "The rows of `params` that `ids` name. The gradient is "
                   "sparse: rows and where they belong.",
@@ -240,7 +240,7 @@ void register_rows(OpRegistry& ops) {
            .outputs = {"rows"},
            .infer = infer_gather,
            .gradient = embedding_gradient,
-           .cost = moved_cost});
+           .cost = cost::moved});
   ops.add({.name = "DenseRows",
            .doc =
                "Zeros of `shape` with `rows` added at `indices` along an "
@@ -250,7 +250,8 @@ void register_rows(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {axis_attr()},
            .infer = infer_dense_rows,
-           .gradient = dense_rows_gradient});
+           .gradient = dense_rows_gradient,
+           .cost = cost::per_input<0, 1>});
 }
 
 }  // namespace
@@ -265,14 +266,15 @@ void register_gathering_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer_gather_nd,
            .gradient = gather_nd_gradient,
-           .cost = moved_cost});
+           .cost = cost::moved});
   ops.add({.name = "ScatterNd",
            .doc = "Zeros of `shape` with `updates` added where `indices`, as "
                   "GatherNd reads them, say; updates of the same place add up.",
            .inputs = {kIndices, kUpdates, kShape},
            .outputs = {"y"},
            .infer = infer_scatter_nd,
-           .gradient = scatter_nd_gradient});
+           .gradient = scatter_nd_gradient,
+           .cost = cost::per_input<1, 1>});
   ops.add({.name = "TakeAlongAxis",
            .doc = "For every place of `indices` the element of x that is at "
                   "that index of the axis and at the same place otherwise.",
@@ -280,7 +282,8 @@ void register_gathering_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {axis_attr(-1)},
            .infer = infer_take_along_axis,
-           .gradient = take_along_axis_gradient});
+           .gradient = take_along_axis_gradient,
+           .cost = cost::moved});
   ops.add({.name = "AddAlongAxis",
            .doc =
                "Zeros of `shape` with every update added at its index of the "
@@ -290,7 +293,8 @@ void register_gathering_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {axis_attr(-1)},
            .infer = infer_add_along_axis,
-           .gradient = add_along_axis_gradient});
+           .gradient = add_along_axis_gradient,
+           .cost = cost::per_input<0, 1>});
   ops.add({.name = "OneHot",
            .doc = "`on` at the index along a new axis of extent `depth`, `off` "
                   "elsewhere. An index out of range gives `off` alone.",
@@ -303,7 +307,8 @@ void register_gathering_ops(OpRegistry& ops) {
                       "where the new axis is in the result; negative counts "
                       "from its end"}},
            .infer = infer_one_hot,
-           .constant = true});
+           .constant = true,
+           .cost = cost::copied});
 }
 
 Value gather(Value x, Value indices, int64_t axis) {

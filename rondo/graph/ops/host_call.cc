@@ -1,5 +1,6 @@
 #include "rondo/graph/ops/host_call.h"
 
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/register.h"
 
 namespace rondo {
@@ -90,6 +91,7 @@ void register_host_call_ops(OpRegistry& ops) {
            .attrs = {function,
                      {"types", Types(), true, "element types of the outputs"}},
            .infer = infer_host_call,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
   ops.add({.name = "CustomGradient",
            .doc = "The first of its inputs, with a gradient that a function of "
@@ -100,7 +102,8 @@ void register_host_call_ops(OpRegistry& ops) {
                      {"num_outputs", int64_t{1}, true,
                       "how many of the inputs are outputs"}},
            .infer = infer_custom_gradient,
-           .gradient = custom_gradient_of});
+           .gradient = custom_gradient_of,
+           .cost = cost::none});
 }
 
 Node& add_host_call(Graph& graph, std::shared_ptr<const HostFunction> function,

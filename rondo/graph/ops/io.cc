@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/register.h"
 
 namespace rondo {
@@ -79,6 +80,7 @@ void register_io_ops(OpRegistry& ops) {
            .attrs = {{"names", Names(), true, "one for each tensor"}},
            .infer = infer_save,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
   ops.add({.name = "Restore",
            .doc =
@@ -97,6 +99,7 @@ void register_io_ops(OpRegistry& ops) {
                       "many elements"}},
            .infer = infer_restore,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
   ops.add({.name = "ReadFile",
            .doc = "The bytes of a file, as a vector of u8.",
@@ -104,6 +107,7 @@ void register_io_ops(OpRegistry& ops) {
            .outputs = {"contents"},
            .infer = infer_read_file,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
   ops.add({.name = "WriteFile",
            .doc = "Writes bytes, a vector of u8, to a file. The file is there "
@@ -112,6 +116,7 @@ void register_io_ops(OpRegistry& ops) {
                       {"contents", TypeSet::kAnyType, false, 0}},
            .infer = infer_write_file,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
 }
 

@@ -2,13 +2,13 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 
 namespace rondo {
 namespace {
 
 using array::all_grads;
 using array::extents_of;
-using array::moved_cost;
 using array::outputs_of;
 
 Status infer_concat(InferContext& c) {
@@ -222,7 +222,8 @@ void register_joining_ops(OpRegistry& ops) {
            .outputs = {"joined"},
            .attrs = {axis_attr(kAxis, true)},
            .infer = infer_concat,
-           .gradient = concat_gradient});
+           .gradient = concat_gradient,
+           .cost = cost::copied});
   ops.add(
       {.name = "Split",
        .doc = "x cut along an axis into parts of the same extent.",
@@ -230,7 +231,8 @@ void register_joining_ops(OpRegistry& ops) {
        .outputs = {"parts"},
        .attrs = {{"num", int64_t{1}, true, "how many parts"}, axis_attr(kAxis)},
        .infer = infer_split,
-       .gradient = split_gradient});
+       .gradient = split_gradient,
+       .cost = cost::copied});
   ops.add({.name = "SplitV",
            .doc = "x cut along an axis into parts of given extents.",
            .inputs = {{"x"}},
@@ -240,7 +242,8 @@ void register_joining_ops(OpRegistry& ops) {
                       "what is left"},
                      axis_attr(kAxis)},
            .infer = infer_split_v,
-           .gradient = split_gradient});
+           .gradient = split_gradient,
+           .cost = cost::copied});
   ops.add({.name = "SplitLike",
            .doc =
                "x cut along an axis into parts of the extents that the given "
@@ -251,7 +254,7 @@ void register_joining_ops(OpRegistry& ops) {
            .attrs = {axis_attr(kAxis)},
            .infer = infer_split_like,
            .gradient = split_gradient,
-           .cost = moved_cost});
+           .cost = cost::moved});
   ops.add({.name = "Stack",
            .doc =
                "Tensors of one shape as the slices of a tensor with one axis "
@@ -261,7 +264,8 @@ void register_joining_ops(OpRegistry& ops) {
            .attrs = {axis_attr("where the new axis is in the result; negative "
                                "counts from its end")},
            .infer = infer_stack,
-           .gradient = stack_gradient});
+           .gradient = stack_gradient,
+           .cost = cost::copied});
   ops.add({.name = "Unstack",
            .doc = "The slices of x along an axis, without that axis.",
            .inputs = {{"x"}},
@@ -271,7 +275,8 @@ void register_joining_ops(OpRegistry& ops) {
                       "of x does not say so"},
                      axis_attr(kAxis)},
            .infer = infer_unstack,
-           .gradient = unstack_gradient});
+           .gradient = unstack_gradient,
+           .cost = cost::copied});
 }
 
 Value concat(std::vector<Value> values, int64_t axis) {

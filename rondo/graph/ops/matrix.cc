@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/matrix_infer.h"
@@ -12,26 +13,13 @@
 namespace rondo {
 namespace {
 
+using cost::all_bytes;
+using cost::elements;
+
 double extent(const PartialShape& shape, int from_end) {
   if (!shape.has_rank() || shape.rank() < from_end) return 1;
   return static_cast<double>(
       std::max<int64_t>(1, shape[shape.rank() - from_end]));
-}
-
-double elements(const PartialShape& shape) {
-  double count = 1;
-  if (shape.has_rank())
-    for (const int64_t e : shape.extents())
-      count *= static_cast<double>(std::max<int64_t>(1, e));
-  return count;
-}
-
-double all_bytes(const Node& node) {
-  double bytes = 0;
-  for (const Value& in : node.inputs())
-    bytes += bytes_of({in.dtype(), in.shape()});
-  for (const TensorType& out : node.outputs()) bytes += bytes_of(out);
-  return bytes;
 }
 
 OpCost product_cost(const Node& node, bool transposed_a) {
@@ -292,19 +280,22 @@ void register_diagonals(OpRegistry& ops) {
            .inputs = {{"diagonal"}},
            .outputs = {"y"},
            .infer = infer::diag,
-           .gradient = diag_gradient});
+           .gradient = diag_gradient,
+           .cost = cost::copied});
   ops.add({.name = "MatrixDiagPart",
            .doc = "The diagonals of the matrices in the last two axes.",
            .inputs = {{"x"}},
            .outputs = {"diagonal"},
            .infer = infer::diag_part,
-           .gradient = diag_part_gradient});
+           .gradient = diag_part_gradient,
+           .cost = cost::copied});
   ops.add({.name = "MatrixSetDiag",
            .doc = "x with other diagonals in its matrices.",
            .inputs = {{"x"}, {"diagonal"}},
            .outputs = {"y"},
            .infer = infer::set_diag,
-           .gradient = set_diag_gradient});
+           .gradient = set_diag_gradient,
+           .cost = cost::copied});
   ops.add({.name = "MatrixBandPart",
            .doc = "The matrices in the last two axes with only a band around "
                   "their diagonals kept.",
@@ -316,7 +307,8 @@ void register_diagonals(OpRegistry& ops) {
                       "diagonals kept above the main one; -1: all"},
                      {"fill", 0.0, false, "what the rest becomes"}},
            .infer = infer::band_part,
-           .gradient = band_gradient});
+           .gradient = band_gradient,
+           .cost = cost::copied});
 }
 
 }  // namespace

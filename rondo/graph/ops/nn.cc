@@ -1,6 +1,7 @@
 #include "rondo/graph/ops/nn.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/infer.h"
@@ -182,6 +183,16 @@ std::vector<AttrSpec> lrn_attrs() {
           {"beta", 0.5, false, "exponent"}};
 }
 
+// A sum over the neighbours and a power, so many times.
+template <int kTimes>
+OpCost lrn_cost(const Node& node) {
+  const auto neighbours =
+      static_cast<double>(2 * node.attrs().get<int64_t>("depth_radius") + 1);
+  return {kTimes * (2 * neighbours + cost::kFunction) *
+              cost::elements(node.outputs()[0].shape),
+          cost::all_bytes(node)};
+}
+
 void register_softmax(OpRegistry& ops) {
   const auto add = [&](std::string_view name, std::string_view doc,
                        GradientFn gradient) {
@@ -191,7 +202,8 @@ void register_softmax(OpRegistry& ops) {
              .outputs = {"y"},
              .attrs = {axis_attr()},
              .infer = infer_along_axis,
-             .gradient = gradient});
+             .gradient = gradient,
+             .cost = cost::per_output<cost::kFunction + 3>});
   };
   add("Softmax", "exp(x) divided by its sum along an axis.", softmax_gradient);
   add("LogSoftmax",
@@ -207,7 +219,8 @@ void register_softmax(OpRegistry& ops) {
              .attrs = {axis_attr()},
              .infer = infer_along_axis,
              .gradient = name == "SoftmaxGrad" ? softmax_grad_gradient
-                                               : log_softmax_grad_gradient});
+                                               : log_softmax_grad_gradient,
+             .cost = cost::per_output<4>});
 }
 
 }  // namespace
@@ -240,7 +253,8 @@ void register_nn_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {format_attr()},
            .infer = infer_bias_add,
-           .gradient = bias_add_gradient});
+           .gradient = bias_add_gradient,
+           .cost = cost::per_output<1>});
   ops.add({.name = "BiasAddGrad",
            .doc = "The gradient of BiasAdd by the bias: the sum over all but "
                   "the channels.",
@@ -248,7 +262,8 @@ void register_nn_ops(OpRegistry& ops) {
            .outputs = {"bias_grad"},
            .attrs = {format_attr()},
            .infer = infer_bias_add_grad,
-           .gradient = bias_add_grad_gradient});
+           .gradient = bias_add_grad_gradient,
+           .cost = cost::per_input<0, 1>});
   register_softmax(ops);
   ops.add({.name = "Dropout",
            .doc = "x / (1 - rate) where a random number is at least `rate`, "
@@ -257,7 +272,8 @@ void register_nn_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {{"rate", 0.5, true, "the part that becomes 0"}},
            .infer = infer_dropout,
-           .gradient = dropout_gradient});
+           .gradient = dropout_gradient,
+           .cost = cost::per_output<2>});
   ops.add({.name = "LRN",
            .doc = "Local response normalisation: x divided by (bias + alpha "
                   "sum)^beta, where the sum is that of the squares of the "
@@ -266,7 +282,8 @@ void register_nn_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = lrn_attrs(),
            .infer = infer_lrn,
-           .gradient = lrn_gradient});
+           .gradient = lrn_gradient,
+           .cost = lrn_cost<1>});
   ops.add({.name = "LRNGrad",
            .doc = "The gradient of LRN, from its input and its result.",
            .inputs = {{"grad", TypeSet::kFloat},
@@ -275,7 +292,8 @@ void register_nn_ops(OpRegistry& ops) {
            .outputs = {"x_grad"},
            .attrs = lrn_attrs(),
            .infer = infer_lrn,
-           .gradient = lrn_grad_gradient});
+           .gradient = lrn_grad_gradient,
+           .cost = lrn_cost<2>});
   register_loss_ops(ops);
   register_norm_ops(ops);
   register_cell_ops(ops);

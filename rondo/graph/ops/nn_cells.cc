@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/joining.h"
@@ -169,13 +170,15 @@ void register_cell_ops(OpRegistry& ops) {
            .outputs = {"h", "c", "gates"},
            .attrs = {{"forget_bias", 1.0, false, "added to f"}},
            .infer = infer_lstm,
-           .gradient = lstm_gradient});
+           .gradient = lstm_gradient,
+           .cost = cost::per_input<0, cost::kFunction>});
   ops.add({.name = "LSTMGatesGrad",
            .doc = "The gradients of LSTMGates by both gates and by c_prev.",
            .inputs = floats({"gates", "c_prev", "c", "h_grad", "c_grad"}),
            .outputs = {"gates_grad", "c_prev_grad"},
            .infer = infer_lstm_grad,
-           .gradient = lstm_grad_gradient});
+           .gradient = lstm_grad_gradient,
+           .cost = cost::per_output<5>});
   ops.add({.name = "GRUGates",
            .doc = "A step of a gated recurrent unit behind its products. Both "
                   "x_gates and h_gates [batch, 3 units] are r, z, n: r and z "
@@ -185,13 +188,15 @@ void register_cell_ops(OpRegistry& ops) {
            .inputs = floats({"x_gates", "h_gates", "h_prev"}),
            .outputs = {"h", "gates"},
            .infer = infer_gru,
-           .gradient = gru_gradient});
+           .gradient = gru_gradient,
+           .cost = cost::per_input<0, cost::kFunction>});
   ops.add({.name = "GRUGatesGrad",
            .doc = "The gradients of GRUGates.",
            .inputs = floats({"gates", "h_gates", "h_prev", "h_grad"}),
            .outputs = {"x_gates_grad", "h_gates_grad", "h_prev_grad"},
            .infer = infer_gru_grad,
-           .gradient = gru_grad_gradient});
+           .gradient = gru_grad_gradient,
+           .cost = cost::per_output<5>});
 }
 
 CellState lstm_cell(Value x, CellState state, CellWeights weights,

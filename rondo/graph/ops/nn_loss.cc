@@ -1,3 +1,4 @@
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/infer.h"
@@ -125,7 +126,8 @@ void register_loss_ops(OpRegistry& ops) {
            .inputs = {{"logits", TypeSet::kFloat}, {"labels", TypeSet::kFloat}},
            .outputs = {"loss", "backprop"},
            .infer = infer_softmax_loss,
-           .gradient = softmax_loss_gradient});
+           .gradient = softmax_loss_gradient,
+           .cost = cost::per_input<0, cost::kFunction + 5>});
   ops.add({.name = "SparseSoftmaxCrossEntropyWithLogits",
            .doc = "The cross-entropy between softmax(logits) and one right "
                   "class per row: one loss per row, and its gradient by the "
@@ -134,14 +136,16 @@ void register_loss_ops(OpRegistry& ops) {
                       {"labels", TypeSet::kIndex, false, 0}},
            .outputs = {"loss", "backprop"},
            .infer = infer_sparse_loss,
-           .gradient = sparse_loss_gradient});
+           .gradient = sparse_loss_gradient,
+           .cost = cost::per_input<0, cost::kFunction + 4>});
   ops.add({.name = "SigmoidCrossEntropyWithLogits",
            .doc = "For each element, the cross-entropy between sigmoid(logit) "
                   "and the probability that the label gives.",
            .inputs = {{"logits", TypeSet::kFloat}, {"labels", TypeSet::kFloat}},
            .outputs = {"loss"},
            .infer = infer_sigmoid_loss,
-           .gradient = sigmoid_loss_gradient});
+           .gradient = sigmoid_loss_gradient,
+           .cost = cost::per_output<2 * cost::kFunction>});
   ops.add({.name = "SigmoidCrossEntropyWithLogitsGrad",
            .doc = "The gradients of SigmoidCrossEntropyWithLogits.",
            .inputs = {{"logits", TypeSet::kFloat},
@@ -149,7 +153,8 @@ void register_loss_ops(OpRegistry& ops) {
                       {"grad", TypeSet::kFloat}},
            .outputs = {"logits_grad", "labels_grad"},
            .infer = infer_sigmoid_loss_grad,
-           .gradient = sigmoid_loss_grad_gradient});
+           .gradient = sigmoid_loss_grad_gradient,
+           .cost = cost::per_output<cost::kFunction + 2>});
 }
 
 Value softmax_cross_entropy_with_logits(Value logits, Value labels) {

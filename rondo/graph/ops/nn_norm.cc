@@ -1,4 +1,5 @@
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/gradient_by_parts.h"
 #include "rondo/graph/ops/nn.h"
@@ -268,7 +269,8 @@ void register_norm_ops(OpRegistry& ops) {
            .outputs = {"y", "mean", "rstd"},
            .attrs = {epsilon_attr(1e-5)},
            .infer = infer_layer_norm,
-           .gradient = layer_norm_gradient});
+           .gradient = layer_norm_gradient,
+           .cost = cost::per_output<7>});
   ops.add({.name = "LayerNormGrad",
            .doc = "The gradients of LayerNorm.",
            .inputs = {{"grad", TypeSet::kFloat},
@@ -278,7 +280,8 @@ void register_norm_ops(OpRegistry& ops) {
                       {"rstd", TypeSet::kFloat, false, 2}},
            .outputs = {"x_grad", "scale_grad", "offset_grad"},
            .infer = infer_layer_norm_grad,
-           .gradient = layer_norm_grad_gradient});
+           .gradient = layer_norm_grad_gradient,
+           .cost = cost::per_output<12>});
 
   std::vector<AttrSpec> attrs = batch_norm_attrs();
   attrs.push_back(epsilon_attr(1e-3));
@@ -297,7 +300,8 @@ void register_norm_ops(OpRegistry& ops) {
                        "saved_rstd"},
            .attrs = std::move(attrs),
            .infer = infer_batch_norm,
-           .gradient = batch_norm_gradient});
+           .gradient = batch_norm_gradient,
+           .cost = cost::per_output<6>});
   ops.add({.name = "FusedBatchNormGrad",
            .doc = "The gradients of FusedBatchNorm; in training those of mean "
                   "and variance are 0.",
@@ -310,7 +314,8 @@ void register_norm_ops(OpRegistry& ops) {
                        "variance_grad"},
            .attrs = batch_norm_attrs(),
            .infer = infer_batch_norm_grad,
-           .gradient = batch_norm_grad_gradient});
+           .gradient = batch_norm_grad_gradient,
+           .cost = cost::per_output<9>});
 }
 
 Value layer_norm(Value x, Value scale, Value offset, double epsilon) {

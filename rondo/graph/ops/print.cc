@@ -1,5 +1,6 @@
 #include "rondo/graph/ops/print.h"
 
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -68,6 +69,7 @@ void register_print_ops(OpRegistry& ops) {
                      summarize_spec()},
            .infer = infer_print,
            .gradient = print_gradient,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "PrintLine",
            .doc = "Prints texts and tensors.",
@@ -77,6 +79,7 @@ void register_print_ops(OpRegistry& ops) {
                       "\"stderr\" or \"stdout\""},
                      summarize_spec()},
            .infer = infer_line,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "Assert",
            .doc = "Fails the run unless the condition holds; the error has the "
@@ -85,6 +88,7 @@ void register_print_ops(OpRegistry& ops) {
                       {"data", TypeSet::kAnyType, true, 0}},
            .attrs = {texts_spec(), summarize_spec()},
            .infer = infer_assert,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
 }
 

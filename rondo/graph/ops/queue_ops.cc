@@ -1,4 +1,5 @@
 // The operations on queues: types, shapes and attributes.
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/waiting_ops.h"
 
 namespace rondo {
@@ -126,6 +127,7 @@ void add_enqueues(OpRegistry& ops) {
            .inputs = components(),
            .attrs = queue_attrs(),
            .infer = infer_enqueue,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
   ops.add({.name = "QueueEnqueueMany",
@@ -135,6 +137,7 @@ void add_enqueues(OpRegistry& ops) {
            .inputs = components(),
            .attrs = queue_attrs(),
            .infer = infer_enqueue_many,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
 }
@@ -150,6 +153,7 @@ void add_dequeue(OpRegistry& ops, std::string_view name, std::string_view doc,
            .attrs = queue_attrs(),
            .infer = infer,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
 }
@@ -202,6 +206,7 @@ void register_queue_ops(OpRegistry& ops) {
                   "than is left fails.",
            .attrs = attrs,
            .infer = check_queue,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "QueueSize",
            .doc = "The number of elements in a queue.",
@@ -209,6 +214,7 @@ void register_queue_ops(OpRegistry& ops) {
            .attrs = queue_attrs(),
            .infer = infer_size,
            .constant = true,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "QueueIsClosed",
            .doc = "Whether a queue is closed.",
@@ -216,6 +222,7 @@ void register_queue_ops(OpRegistry& ops) {
            .attrs = queue_attrs(),
            .infer = infer_is_closed,
            .constant = true,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   register_accumulator_ops(ops);
   register_critical_section_ops(ops);

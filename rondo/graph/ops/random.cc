@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -81,7 +82,7 @@ std::vector<AttrSpec> with_seeds(std::vector<AttrSpec> attrs) {
 }
 
 void add_real(OpRegistry& ops, std::string_view name, std::string_view doc,
-              AttrSpec first, AttrSpec second, InferFn infer) {
+              AttrSpec first, AttrSpec second, InferFn infer, CostFn cost) {
   ops.add({.name = name,
            .doc = doc,
            .inputs = {{"shape", TypeSet::kIndex}},
@@ -92,6 +93,7 @@ void add_real(OpRegistry& ops, std::string_view name, std::string_view doc,
                 std::move(second)}),
            .infer = infer,
            .constant = true,
+           .cost = cost,
            .kind = OpKind::kStateful});
 }
 
@@ -129,12 +131,14 @@ void register_random_ops(OpRegistry& ops) {
            "A tensor of this shape of random numbers, each of [minval, maxval) "
            "with equal probability.",
            {"minval", 0.0, false, "the least number"},
-           {"maxval", 1.0, false, "what all numbers are below"}, infer_uniform);
+           {"maxval", 1.0, false, "what all numbers are below"}, infer_uniform,
+           cost::per_output<cost::kRandom>);
   add_real(ops, "RandomNormal",
            "A tensor of this shape of random numbers from a normal "
            "distribution.",
            {"mean", 0.0, false, "the distribution's mean"},
-           {"stddev", 1.0, false, "its standard deviation"}, infer_real);
+           {"stddev", 1.0, false, "its standard deviation"}, infer_real,
+           cost::per_output<cost::kRandom + 2 * cost::kFunction>);
   add_real(ops, "TruncatedNormal",
            "A tensor of this shape of random numbers from a normal "
            "distribution, of which nothing is taken that is further than two "
@@ -142,7 +146,7 @@ void register_random_ops(OpRegistry& ops) {
            {"mean", 0.0, false, "the mean"},
            {"stddev", 1.0, false,
             "the standard deviation of the distribution before it is cut"},
-           infer_real);
+           infer_real, cost::per_output<cost::kRandom + 2 * cost::kFunction>);
   ops.add({.name = "RandomUniformInt",
            .doc = "A tensor of this shape of random integers, each of [minval, "
                   "maxval) with equal probability.",
@@ -153,6 +157,7 @@ void register_random_ops(OpRegistry& ops) {
            .attrs = with_seeds({}),
            .infer = infer_integer,
            .constant = true,
+           .cost = cost::per_output<cost::kRandom>,
            .kind = OpKind::kStateful});
   ops.add({.name = "RandomShuffle",
            .doc = "The rows of x, which are its slices along the first axis, "
@@ -161,6 +166,7 @@ void register_random_ops(OpRegistry& ops) {
            .outputs = {"output"},
            .attrs = with_seeds({}),
            .infer = infer::like_input,
+           .cost = cost::moved,
            .kind = OpKind::kStateful});
   ops.add({.name = "Multinomial",
            .doc = "For each row of logits [batch, classes], num_samples "
@@ -173,6 +179,7 @@ void register_random_ops(OpRegistry& ops) {
                with_seeds({{"output_dtype", DType::kI64, false, "i32 or i64"}}),
            .infer = infer_multinomial,
            .constant = true,
+           .cost = cost::per_input<0, cost::kFunction + 2>,
            .kind = OpKind::kStateful});
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/matrix.h"
@@ -256,13 +257,17 @@ void register_reduction_ops(OpRegistry& ops) {
              .attrs = reduce_attrs(),
              .infer = infer_reduce,
              .gradient = op.gradient,
-             .constant = op.gradient == nullptr});
+             .constant = op.gradient == nullptr,
+             .cost = op.name == "LogSumExp"
+                         ? cost::per_input<0, cost::kFunction + 2>
+                         : cost::per_input<0, 1>});
   ops.add({.name = "L2Loss",
            .doc = "Half the sum of the squares of all elements, a scalar.",
            .inputs = {{"x", TypeSet::kFloat}},
            .outputs = {"y"},
            .infer = infer_scalar,
-           .gradient = l2_loss_gradient});
+           .gradient = l2_loss_gradient,
+           .cost = cost::per_input<0, 2>});
   auto sum_grad_attrs = reduce_attrs();
   sum_grad_attrs.push_back(
       {"mean", false, false, "whether it is the gradient of Mean"});
@@ -274,14 +279,16 @@ void register_reduction_ops(OpRegistry& ops) {
            .outputs = {"dx"},
            .attrs = sum_grad_attrs,
            .infer = infer_sum_grad,
-           .gradient = sum_grad_gradient});
+           .gradient = sum_grad_gradient,
+           .cost = cost::per_output<1>});
   ops.add({.name = "ProdGrad",
            .doc = "The gradient of Prod(x), right also where x has zeros.",
            .inputs = {{"dy", TypeSet::kFloat}, {"x", TypeSet::kFloat}},
            .outputs = {"dx"},
            .attrs = reduce_attrs(),
            .infer = infer_prod_grad,
-           .gradient = prod_grad_gradient});
+           .gradient = prod_grad_gradient,
+           .cost = cost::per_output<4>});
   ops.add({.name = "RestoreAxes",
            .doc =
                "What a reduction without keep_dims gave, as it would be with "
@@ -290,7 +297,8 @@ void register_reduction_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {{"axes", Ints(), true, "which axes were reduced"}},
            .infer = infer_restore_axes,
-           .gradient = restore_axes_gradient});
+           .gradient = restore_axes_gradient,
+           .cost = cost::none});
 }
 
 Value reduce_sum(Value x, ReduceOptions options) {

@@ -1,6 +1,7 @@
 #include "rondo/graph/ops/row_access.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -64,12 +65,14 @@ std::vector<Gradient> clear_gradient(Node& node, std::span<const Value> grads) {
 }
 
 // One row read and written, whatever the tensor's size.
+// A row is read and written, and so many operations are done on each element.
+template <int kEach>
 OpCost row_cost(const Node& node) {
   const PartialShape& x = node.input(0).shape();
   const double rows =
       x.has_rank() && x.rank() > 0 && x[0] > 0 ? static_cast<double>(x[0]) : 1;
-  const Value input = node.input(0);
-  return {.bytes = 2 * bytes_of({input.dtype(), x}) / rows};
+  return {kEach * cost::elements(x) / rows,
+          2 * cost::bytes_of_input(node, 0) / rows};
 }
 
 }  // namespace
@@ -84,7 +87,7 @@ void register_row_access_ops(OpRegistry& ops) {
            .outputs = {"row", "x"},
            .infer = infer_take,
            .gradient = take_gradient,
-           .cost = row_cost});
+           .cost = row_cost<0>});
   ops.add({.name = "SetRow",
            .doc =
                "x with `row` in the place of x[index]; in place where nobody "
@@ -93,7 +96,7 @@ void register_row_access_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer_put,
            .gradient = set_gradient,
-           .cost = row_cost});
+           .cost = row_cost<0>});
   ops.add(
       {.name = "AddRow",
        .doc = "x with `row` added to x[index]; in place where nobody else "
@@ -102,7 +105,7 @@ void register_row_access_ops(OpRegistry& ops) {
        .outputs = {"y"},
        .infer = infer_put,
        .gradient = add_gradient,
-       .cost = row_cost});
+       .cost = row_cost<1>});
   ops.add({.name = "ClearRow",
            .doc =
                "x with zeros in the place of x[index]; in place where nobody "
@@ -111,7 +114,7 @@ void register_row_access_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer_clear,
            .gradient = clear_gradient,
-           .cost = row_cost});
+           .cost = row_cost<0>});
 }
 
 TakenRow take_row(Value x, Value index) {

@@ -5,6 +5,7 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 
 namespace rondo {
@@ -144,7 +145,8 @@ void add_arg(OpRegistry& ops, std::string_view name, std::string_view doc) {
            .outputs = {"indices"},
            .attrs = {axis_attr()},
            .infer = infer_arg,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_input<0, 1>});
 }
 
 }  // namespace
@@ -157,7 +159,8 @@ void register_searching_ops(OpRegistry& ops) {
                       {"delta", TypeSet::kNumber}},
            .outputs = {"y"},
            .infer = infer_range,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_output<1>});
   ops.add({.name = "TopK",
            .doc = "The k largest elements along the last axis, and where they "
                   "are (i64). Of equal elements the first come first; NaN "
@@ -168,7 +171,8 @@ void register_searching_ops(OpRegistry& ops) {
                      {"sorted", true, false,
                       "the largest first; otherwise in the order of x"}},
            .infer = infer_top_k,
-           .gradient = top_k_gradient});
+           .gradient = top_k_gradient,
+           .cost = cost::per_input<0, 4>});
   add_arg(
       ops, "ArgMax",
       "Where along an axis the largest element is (i64), the first of equal "
@@ -185,7 +189,8 @@ void register_searching_ops(OpRegistry& ops) {
                       "sum of the elements before each, without itself"},
                      {"reverse", false, false, "from the end"}},
            .infer = infer_cumsum,
-           .gradient = cumsum_gradient});
+           .gradient = cumsum_gradient,
+           .cost = cost::per_output<1>});
   ops.add({.name = "Unique",
            .doc = "The different elements of a vector in the order in which "
                   "they first occur, for every element the index (i64) of its "
@@ -193,21 +198,24 @@ void register_searching_ops(OpRegistry& ops) {
            .inputs = {{"x"}},
            .outputs = {"values", "indices", "counts"},
            .infer = infer_unique,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_input<0, 10>});
   ops.add({.name = "Where",
            .doc = "The indices of the elements that are true, or not zero, a "
                   "row each: i64 of shape [n, rank].",
            .inputs = {{"condition"}},
            .outputs = {"indices"},
            .infer = infer_where,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_input<0, 1>});
   ops.add({.name = "InvertPermutation",
            .doc = "The permutation that takes back what x, a vector with each "
                   "of 0 to n - 1 once, does.",
            .inputs = {{"x", TypeSet::kIndex}},
            .outputs = {"y"},
            .infer = infer_permutation,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_output<1>});
   ops.add(
       {.name = "SequenceMask",
        .doc = "For every length a row whose elements before it are true (1) "
@@ -218,7 +226,8 @@ void register_searching_ops(OpRegistry& ops) {
                   "the extent of the rows; -1: the largest length"},
                  {"dtype", DType::kBool, false, "the type of the elements"}},
        .infer = infer_sequence_mask,
-       .constant = true});
+       .constant = true,
+       .cost = cost::per_output<1>});
 }
 
 Value range(Value start, Value limit, Value delta) {

@@ -4,6 +4,7 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 
 namespace rondo {
@@ -11,7 +12,6 @@ namespace {
 
 using array::exact_ints;
 using array::extents_of;
-using array::no_cost;
 using array::shape_from;
 
 Status infer_transpose(InferContext& c) {
@@ -299,7 +299,8 @@ void register_shaping_ops(OpRegistry& ops) {
            .attrs = {{"perm", Ints(), false,
                       "the order; empty: the axes reversed"}},
            .infer = infer_transpose,
-           .gradient = transpose_gradient});
+           .gradient = transpose_gradient,
+           .cost = cost::copied});
   ops.add({.name = "ExpandDims",
            .doc = "x with an axis of extent 1 put in.",
            .inputs = {kX},
@@ -309,7 +310,7 @@ void register_shaping_ops(OpRegistry& ops) {
                       "from its end"}},
            .infer = infer_expand_dims,
            .gradient = reshape_back,
-           .cost = no_cost});
+           .cost = cost::none});
   ops.add(
       {.name = "Squeeze",
        .doc = "x without axes of extent 1.",
@@ -318,14 +319,15 @@ void register_shaping_ops(OpRegistry& ops) {
        .attrs = {{"axes", Ints(), false, "which ones; empty: all of extent 1"}},
        .infer = infer_squeeze,
        .gradient = reshape_back,
-       .cost = no_cost});
+       .cost = cost::none});
   ops.add({.name = "Tile",
            .doc = "x repeated along every axis: `multiples` says how often, a "
                   "number per axis.",
            .inputs = {kX, kMultiples},
            .outputs = {"y"},
            .infer = infer_tile,
-           .gradient = tile_gradient});
+           .gradient = tile_gradient,
+           .cost = cost::copied});
   ops.add({.name = "TileGrad",
            .doc =
                "The sum of the copies that Tile made of a tensor of `shape`: "
@@ -333,7 +335,8 @@ void register_shaping_ops(OpRegistry& ops) {
            .inputs = {{"grad", TypeSet::kNumber, false, 0}, kMultiples, kShape},
            .outputs = {"y"},
            .infer = infer_tile_grad,
-           .gradient = tile_grad_gradient});
+           .gradient = tile_grad_gradient,
+           .cost = cost::per_input<0, 1>});
   ops.add({.name = "Pad",
            .doc =
                "x with elements put before and after it along every axis. "
@@ -345,7 +348,8 @@ void register_shaping_ops(OpRegistry& ops) {
                      {"value", 0.0, false,
                       "the new elements with mode \"CONSTANT\""}},
            .infer = infer_pad,
-           .gradient = pad_gradient});
+           .gradient = pad_gradient,
+           .cost = cost::copied});
   ops.add({.name = "PadGrad",
            .doc = "What came of each element of a tensor of `shape` that Pad "
                   "padded, added up: its gradient.",
@@ -353,7 +357,8 @@ void register_shaping_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = {mode_attr()},
            .infer = infer_pad_grad,
-           .gradient = pad_grad_gradient});
+           .gradient = pad_grad_gradient,
+           .cost = cost::per_input<0, 1>});
   ops.add({.name = "Reverse",
            .doc = "x with its elements from the last to the first along some "
                   "axes.",
@@ -362,7 +367,8 @@ void register_shaping_ops(OpRegistry& ops) {
            .attrs = {{"axes", Ints(), true,
                       "along which axes; negative counts from the end"}},
            .infer = infer_reverse,
-           .gradient = reverse_gradient});
+           .gradient = reverse_gradient,
+           .cost = cost::copied});
   ops.add({.name = "BroadcastTo",
            .doc =
                "x repeated to `shape` as element-wise operations do: extents "
@@ -371,7 +377,8 @@ void register_shaping_ops(OpRegistry& ops) {
            .inputs = {kX, kShape},
            .outputs = {"y"},
            .infer = infer_broadcast_to,
-           .gradient = broadcast_to_gradient});
+           .gradient = broadcast_to_gradient,
+           .cost = cost::copied});
 }
 
 Value transpose(Value x, Ints perm) {

@@ -4,13 +4,13 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 
 namespace rondo {
 namespace {
 
 using array::exact_ints;
 using array::length_of;
-using array::moved_cost;
 using array::shape_from;
 
 Status want_vectors(const InferContext& c, int first,
@@ -168,14 +168,15 @@ void register_slicing_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .infer = infer_slice,
            .gradient = slice_gradient,
-           .cost = moved_cost});
+           .cost = cost::moved});
   ops.add({.name = "SliceGrad",
            .doc = "Zeros of `shape` but for `grad`, which begins at `begin`: "
                   "the gradient of Slice.",
            .inputs = {kGrad, index_input("begin"), index_input("shape")},
            .outputs = {"y"},
            .infer = infer_slice_grad,
-           .gradient = slice_grad_gradient});
+           .gradient = slice_grad_gradient,
+           .cost = cost::copied});
   ops.add({.name = "StridedSlice",
            .doc = "x[begin:end:strides] as NumPy has it: vectors with an entry "
                   "for each of the first axes, the others are taken whole. "
@@ -187,7 +188,7 @@ void register_slicing_ops(OpRegistry& ops) {
            .attrs = mask_attrs(),
            .infer = infer_strided_slice,
            .gradient = strided_slice_gradient,
-           .cost = moved_cost});
+           .cost = cost::moved});
   ops.add({.name = "StridedSliceGrad",
            .doc =
                "Zeros of `shape` but for `grad` where StridedSlice takes its "
@@ -197,7 +198,8 @@ void register_slicing_ops(OpRegistry& ops) {
            .outputs = {"y"},
            .attrs = mask_attrs(),
            .infer = infer_strided_slice_grad,
-           .gradient = strided_slice_grad_gradient});
+           .gradient = strided_slice_grad_gradient,
+           .cost = cost::copied});
 }
 
 Value slice(Value x, Value begin, Value size) {

@@ -4,6 +4,7 @@
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -107,17 +108,20 @@ Attrs attrs_of(Value variable) {
           {"container", container_of(variable)}};
 }
 
-void add_change(OpRegistry& ops, std::string_view name, std::string_view doc) {
+void add_change(OpRegistry& ops, std::string_view name, std::string_view doc,
+                CostFn cost) {
   ops.add({.name = name,
            .doc = doc,
            .inputs = {{"value"}},
            .outputs = {"new_value"},
            .attrs = variable_attrs(),
            .infer = infer_assign,
+           .cost = cost,
            .kind = OpKind::kStateful});
 }
 
-void add_scatter(OpRegistry& ops, std::string_view name, std::string_view doc) {
+void add_scatter(OpRegistry& ops, std::string_view name, std::string_view doc,
+                 CostFn cost) {
   ops.add({.name = name,
            .doc = doc,
            .inputs = {{"indices", TypeSet::kIndex, false, 0},
@@ -125,6 +129,7 @@ void add_scatter(OpRegistry& ops, std::string_view name, std::string_view doc) {
            .outputs = {"new_value"},
            .attrs = variable_attrs(),
            .infer = infer_scatter,
+           .cost = cost,
            .kind = OpKind::kStateful});
 }
 
@@ -142,7 +147,7 @@ void register_state_ops(OpRegistry& ops) {
            .attrs = variable_attrs(),
            .infer = infer_variable,
            .constant = true,
-           .cost = array::no_cost,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
   ops.add({.name = "IsInitialized",
            .doc = "Whether a variable has a value.",
@@ -150,9 +155,10 @@ void register_state_ops(OpRegistry& ops) {
            .attrs = variable_attrs(),
            .infer = infer_bool,
            .constant = true,
-           .cost = array::no_cost,
+           .cost = cost::none,
            .kind = OpKind::kStateful});
-  add_change(ops, "Assign", "Sets a variable; gives the new value.");
+  add_change(ops, "Assign", "Sets a variable; gives the new value.",
+             cost::copied);
   ops.add(
       {.name = "AssignAll",
        .doc = "Sets several variables at once: another run, or one that is "
@@ -168,12 +174,17 @@ void register_state_ops(OpRegistry& ops) {
              "them"}},
        .infer = infer_assign_all,
        .constant = true,
+       .cost = cost::copied,
        .kind = OpKind::kStateful});
-  add_change(ops, "AssignAdd", "Adds to a variable; gives the new value.");
+  add_change(ops, "AssignAdd", "Adds to a variable; gives the new value.",
+             cost::changed<0, 1>);
   add_change(ops, "AssignSub",
-             "Subtracts from a variable; gives the new value.");
-  add_scatter(ops, "ScatterUpdate", "Sets rows of a variable.");
-  add_scatter(ops, "ScatterAdd", "Adds to rows of a variable.");
+             "Subtracts from a variable; gives the new value.",
+             cost::changed<0, 1>);
+  add_scatter(ops, "ScatterUpdate", "Sets rows of a variable.",
+              cost::changed<1, 0>);
+  add_scatter(ops, "ScatterAdd", "Adds to rows of a variable.",
+              cost::changed<1, 1>);
 }
 
 Value variable(Graph& graph, Value initial, VariableOptions options) {

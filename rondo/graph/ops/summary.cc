@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/register.h"
 
 namespace rondo {
@@ -94,7 +95,8 @@ void register_summary_ops(OpRegistry& ops) {
            .outputs = {"summary"},
            .attrs = {tag},
            .infer = infer_scalar,
-           .constant = true});
+           .constant = true,
+           .cost = cost::none});
   ops.add({.name = "HistogramSummary",
            .doc = "A summary with the distribution of a tensor's elements, all "
                   "of which must be finite.",
@@ -102,7 +104,8 @@ void register_summary_ops(OpRegistry& ops) {
            .outputs = {"summary"},
            .attrs = {tag},
            .infer = gives_summary,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_input<0, 5>});
   ops.add({.name = "ImageSummary",
            .doc =
                "A summary with the first of images [batch, height, width, 1, "
@@ -116,7 +119,8 @@ void register_summary_ops(OpRegistry& ops) {
                      {"bad_color", Ints{255, 0, 0, 255}, false,
                       "the colour of pixels that are not finite"}},
            .infer = infer_image,
-           .constant = true});
+           .constant = true,
+           .cost = cost::per_input<0, 2>});
   ops.add({.name = "TextSummary",
            .doc = "A summary with text, which TensorBoard reads as Markdown; "
                   "several texts are shown as a table. A text is a vector of "
@@ -127,13 +131,15 @@ void register_summary_ops(OpRegistry& ops) {
                      {"shape", Ints(), false,
                       "rows and columns of the table; empty: one text"}},
            .infer = infer_text,
-           .constant = true});
+           .constant = true,
+           .cost = cost::copied});
   ops.add({.name = "MergeSummary",
            .doc = "The summaries as one. A tag may be in one of them only.",
            .inputs = {{"summaries", TypeSet::kAnyType, true}},
            .outputs = {"summary"},
            .infer = infer_merge,
-           .constant = true});
+           .constant = true,
+           .cost = cost::copied});
 }
 
 Value scalar_summary(std::string tag, Value value) {

@@ -1,5 +1,6 @@
 #include "rondo/graph/ops/transfer.h"
 
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 
@@ -51,6 +52,7 @@ void register_transfer_ops(OpRegistry& ops) {
            .attrs = transfer_attrs(),
            .infer = infer_send,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful});
   std::vector<AttrSpec> attrs = transfer_attrs();
   attrs.push_back({"dtype", DType::kF32, true, "the tensor's element type"});
@@ -63,6 +65,7 @@ void register_transfer_ops(OpRegistry& ops) {
            .attrs = std::move(attrs),
            .infer = infer_recv,
            .constant = true,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rondo/graph/ops/costs.h"
 #include "rondo/graph/ops/infer.h"
 #include "rondo/graph/ops/register.h"
 #include "rondo/graph/ops/state.h"
@@ -97,7 +98,18 @@ std::vector<AttrSpec> attrs_of(std::vector<AttrSpec> more) {
   return attrs;
 }
 
-template <size_t kSlots, size_t kMostSlots = kSlots>
+// The gradient is read, or its rows, and as much of the variable and its slots
+// is read and written.
+template <int kFlops>
+OpCost update_cost(const Node& node) {
+  const auto slots = static_cast<double>(
+      node.attrs().get<std::vector<std::string>>("slots").size());
+  return {kFlops * cost::elements(node.input(0).shape()),
+          (1 + 2 * (1 + slots)) * cost::bytes_of_input(node, 0)};
+}
+
+// kFlops for each element.
+template <int kFlops, size_t kSlots, size_t kMostSlots = kSlots>
 void add_update(OpRegistry& ops, std::string_view dense,
                 std::string_view sparse, std::string_view dense_doc,
                 std::string_view sparse_doc,
@@ -116,6 +128,7 @@ void add_update(OpRegistry& ops, std::string_view dense,
            .outputs = {"new_value"},
            .attrs = attrs_of(attrs),
            .infer = infer_dense<kSlots, kMostSlots>,
+           .cost = update_cost<kFlops>,
            .kind = OpKind::kStateful});
   ops.add({.name = sparse,
            .doc = sparse_doc,
@@ -123,6 +136,7 @@ void add_update(OpRegistry& ops, std::string_view dense,
            .outputs = {"new_value"},
            .attrs = attrs_of(attrs),
            .infer = infer_sparse<kSlots, kMostSlots>,
+           .cost = update_cost<kFlops>,
            .kind = OpKind::kStateful});
 }
 
@@ -153,22 +167,22 @@ Value update(std::string_view op, Value var, const std::vector<Value>& slots,
 }  // namespace
 
 void register_update_ops(OpRegistry& ops) {
-  add_update<0>(ops, "ApplyGradientDescent", "SparseApplyGradientDescent",
-                "variable -= learning_rate * gradient.",
-                RONDO_SPARSE("ApplyGradientDescent"), {"learning_rate"});
-  add_update<1>(ops, "ApplyMomentum", "SparseApplyMomentum",
-                "velocity = momentum * velocity + gradient; variable -= "
-                "learning_rate * velocity. The slot is velocity.",
-                RONDO_SPARSE("ApplyMomentum"), {"learning_rate", "momentum"},
-                {{"use_nesterov", false, false,
-                  "the variable changes by learning_rate * (gradient + "
-                  "momentum * velocity) instead"}});
-  add_update<1>(ops, "ApplyAdagrad", "SparseApplyAdagrad",
-                "accumulator += gradient^2; variable -= learning_rate * "
-                "gradient / (sqrt(accumulator) + epsilon). The slot is "
-                "accumulator.",
-                RONDO_SPARSE("ApplyAdagrad"), {"learning_rate", "epsilon"});
-  add_update<2, 3>(
+  add_update<2, 0>(ops, "ApplyGradientDescent", "SparseApplyGradientDescent",
+                   "variable -= learning_rate * gradient.",
+                   RONDO_SPARSE("ApplyGradientDescent"), {"learning_rate"});
+  add_update<4, 1>(ops, "ApplyMomentum", "SparseApplyMomentum",
+                   "velocity = momentum * velocity + gradient; variable -= "
+                   "learning_rate * velocity. The slot is velocity.",
+                   RONDO_SPARSE("ApplyMomentum"), {"learning_rate", "momentum"},
+                   {{"use_nesterov", false, false,
+                     "the variable changes by learning_rate * (gradient + "
+                     "momentum * velocity) instead"}});
+  add_update<6, 1>(ops, "ApplyAdagrad", "SparseApplyAdagrad",
+                   "accumulator += gradient^2; variable -= learning_rate * "
+                   "gradient / (sqrt(accumulator) + epsilon). The slot is "
+                   "accumulator.",
+                   RONDO_SPARSE("ApplyAdagrad"), {"learning_rate", "epsilon"});
+  add_update<10, 2, 3>(
       ops, "ApplyRMSProp", "SparseApplyRMSProp",
       "square = rho * square + (1 - rho) * gradient^2; velocity = momentum * "
       "velocity + learning_rate * gradient / sqrt(square + epsilon); variable "
@@ -177,20 +191,21 @@ void register_update_ops(OpRegistry& ops) {
       "square - mean^2 takes the place of square under the root.",
       RONDO_SPARSE("ApplyRMSProp"),
       {"learning_rate", "rho", "momentum", "epsilon"});
-  add_update<2>(ops, "ApplyAdam", "SparseApplyAdam",
-                "m = beta1 * m + (1 - beta1) * gradient; v = beta2 * v + (1 - "
-                "beta2) * gradient^2; variable -= learning_rate * sqrt(1 - "
-                "beta2_power) / (1 - beta1_power) * m / (sqrt(v) + epsilon). "
-                "The slots are m and v.",
-                RONDO_SPARSE("ApplyAdam"),
-                {"learning_rate", "beta1", "beta2", "epsilon", "beta1_power",
-                 "beta2_power"});
-  add_update<2>(ops, "ApplyAdamW", "SparseApplyAdamW",
-                "ApplyAdam with decay of weights: before, variable *= 1 - "
-                "learning_rate * weight_decay. The slots are m and v.",
-                RONDO_SPARSE("ApplyAdamW"),
-                {"learning_rate", "beta1", "beta2", "epsilon", "beta1_power",
-                 "beta2_power", "weight_decay"});
+  add_update<13, 2>(
+      ops, "ApplyAdam", "SparseApplyAdam",
+      "m = beta1 * m + (1 - beta1) * gradient; v = beta2 * v + (1 - "
+      "beta2) * gradient^2; variable -= learning_rate * sqrt(1 - "
+      "beta2_power) / (1 - beta1_power) * m / (sqrt(v) + epsilon). "
+      "The slots are m and v.",
+      RONDO_SPARSE("ApplyAdam"),
+      {"learning_rate", "beta1", "beta2", "epsilon", "beta1_power",
+       "beta2_power"});
+  add_update<14, 2>(ops, "ApplyAdamW", "SparseApplyAdamW",
+                    "ApplyAdam with decay of weights: before, variable *= 1 - "
+                    "learning_rate * weight_decay. The slots are m and v.",
+                    RONDO_SPARSE("ApplyAdamW"),
+                    {"learning_rate", "beta1", "beta2", "epsilon",
+                     "beta1_power", "beta2_power", "weight_decay"});
 }
 
 #undef RONDO_SPARSE
