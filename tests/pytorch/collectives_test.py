@@ -133,6 +133,9 @@ def _sparse(rank, size):
         expected[r + 1, 0] += 5
     dist.all_reduce(x)
     same(x.to_dense(), expected)
+    x = torch.sparse_coo_tensor([[0]], [5], (4,))
+    dist.all_reduce(x, dist.ReduceOp.AVG)
+    same(x.to_dense(), torch.tensor([5, 0, 0, 0]))
     # One rank has nothing to add, and values are rows.
     mine = 0 if rank == 0 else 2
     x = torch.sparse_coo_tensor(

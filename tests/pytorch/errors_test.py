@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+import rondo.torch
 import torch
 import torch.distributed as dist
 from torch_ranks import Job, fail, init, run
@@ -171,6 +172,14 @@ def _wrong_arguments(rank, size):
             ),
             "max is not defined",
         ),
+        (
+            lambda: dist.all_reduce(
+                torch.ones(2, dtype=torch.int32), dist._make_nccl_premul_sum(0.5)
+            ),
+            "PREMUL_SUM is not defined for Int",
+        ),
+        (lambda: dist.all_reduce(torch.ones(1).expand(4)), "share memory"),
+        (lambda: dist.recv(torch.ones(1).expand(4), 1 - rank), "share memory"),
         (lambda: backend.allgather([[x]], [x]), "has 1 tensors"),
         (lambda: backend._allgather_base(x, x), "needs 8 elements"),
         (
@@ -208,20 +217,24 @@ def test_object_that_is_not_picklable():
     run(2, _not_picklable)
 
 
-def _interrupted(rank, size, waiting):
+def _interrupted(rank, size, waiting, how):
     if rank == 1:
         dist.recv(torch.empty(1), 0)
         return
     try:
         pathlib.Path(waiting).touch()
-        dist.all_reduce(torch.ones(4))
+        if how == "collective":
+            dist.all_reduce(torch.ones(4))
+        else:
+            rondo.torch.monitored_barrier()
     except KeyboardInterrupt:
         os._exit(7)
 
 
-def test_ctrl_c_ends_a_wait(tmp_path):
+@pytest.mark.parametrize("how", ["collective", "monitored_barrier"])
+def test_ctrl_c_ends_a_wait(tmp_path, how):
     waiting = tmp_path / "waiting"
-    job = Job(2, _interrupted, str(waiting))
+    job = Job(2, _interrupted, str(waiting), how)
     process = job.ranks[0][0]
     deadline = time.monotonic() + 60
     while not waiting.exists():

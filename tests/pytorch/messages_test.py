@@ -1,6 +1,7 @@
 """send, recv and what is made of them."""
 
 import datetime
+import os
 
 import pytest
 import rondo.torch
@@ -134,6 +135,18 @@ def test_monitored_barrier_names_the_absent(all_ranks):
     assert f"{named} failed to pass monitoredBarrier in 1000 ms" in outcomes[0].text
     assert outcomes[0].error == "DistBackendError"
     assert "Rank 2 successfully reached monitoredBarrier" in outcomes[2].text
+
+
+def _dead(rank, size):
+    if rank == 1:
+        os._exit(3)
+    rondo.torch.monitored_barrier()
+
+
+def test_monitored_barrier_says_why():
+    text = fail(2, _dead)[0].text
+    assert "Rank 1 failed to pass monitoredBarrier" in text
+    assert "was lost" in text and "Timed out" not in text
 
 
 def _sizes_differ(rank, size, count):

@@ -12,7 +12,8 @@
 namespace rondo::torch {
 
 // Ended once, by whoever ran the operation: end() completes the future, whose
-// callbacks run on that thread.
+// callbacks run on that thread. They may wait for other collectives (see
+// Runner), not for messages where that thread is the mailbox's.
 class Work final : public c10d::Work {
  public:
   struct What {
