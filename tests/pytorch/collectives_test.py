@@ -289,8 +289,13 @@ def _groups(rank, size):
     x = torch.tensor([float(rank)])
     dist.broadcast(x, src=size - 1, group=backwards)
     same(x, torch.tensor([size - 1.0]))
-    parts = dist.group.WORLD.split_group([0], group_name="first", opts=None)
-    assert (parts is None) == (rank != 0)
+    half = list(range((size + 1) // 2))
+    part = dist.group.WORLD.split_group(half, group_name="half", opts=None)
+    assert (part is None) == (rank not in half)
+    if part is not None:
+        x = torch.ones(3)
+        part.allreduce([x]).wait()
+        same(x, torch.full((3,), float(len(half))))
     for group in mine:
         dist.destroy_process_group(group)
 

@@ -1,5 +1,7 @@
 #include "work.h"
 
+#include <unistd.h>
+
 #include "errors.h"
 #include "runner.h"
 #include "signals.h"
@@ -13,6 +15,7 @@ Work::Work(int rank, What what)
                                              std::move(what.inputs))),
       outputs_(std::move(what.outputs)),
       sequence_(what.sequence),
+      pid_(getpid()),
       future_(c10::make_intrusive<c10::ivalue::Future>(
           c10::ListType::create(c10::TensorType::get()))) {}
 
@@ -31,7 +34,13 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
   const auto deadline = timeout > kNoTimeout ? steady_clock::now() + timeout
                                              : steady_clock::time_point::max();
-  if (!isCompleted()) Runner::step_aside();
+  if (!isCompleted()) {
+    TORCH_CHECK_WITH(DistBackendError, pid_ == getpid(),
+                     "rondo: this process was forked while the operation was "
+                     "under way in pid ",
+                     pid_, "; wait for it there");
+    Runner::step_aside();
+  }
   std::unique_lock lock(mutex_);
   TORCH_CHECK(wait_or_throw(cv_, lock, deadline, [&] { return completed_; }),
               "Operation timed out!");
