@@ -133,6 +133,9 @@ def _sparse(rank, size):
         expected[r + 1, 0] += 5
     dist.all_reduce(x)
     same(x.to_dense(), expected)
+    x = torch.sparse_coo_tensor([[0]], [5], (4,))
+    dist.all_reduce(x, dist.ReduceOp.AVG)
+    same(x.to_dense(), torch.tensor([5, 0, 0, 0]))
     # One rank has nothing to add, and values are rows.
     mine = 0 if rank == 0 else 2
     x = torch.sparse_coo_tensor(
@@ -286,8 +289,13 @@ def _groups(rank, size):
     x = torch.tensor([float(rank)])
     dist.broadcast(x, src=size - 1, group=backwards)
     same(x, torch.tensor([size - 1.0]))
-    parts = dist.group.WORLD.split_group([0], group_name="first", opts=None)
-    assert (parts is None) == (rank != 0)
+    half = list(range((size + 1) // 2))
+    part = dist.group.WORLD.split_group(half, group_name="half", opts=None)
+    assert (part is None) == (rank not in half)
+    if part is not None:
+        x = torch.ones(3)
+        part.allreduce([x]).wait()
+        same(x, torch.full((3,), float(len(half))))
     for group in mine:
         dist.destroy_process_group(group)
 

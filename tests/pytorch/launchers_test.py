@@ -22,6 +22,42 @@ os.write(1, f"sum {x.item()} of {dist.get_world_size()}\\n".encode())
 dist.destroy_process_group()
 """
 
+# A rank that ends while its work is under way tells the other, and callbacks run.
+UNDER_WAY = """
+import os
+import torch, rondo.torch
+import torch.distributed as dist
+dist.init_process_group("rondo")
+if dist.get_rank() == 0:
+    works = [dist.all_reduce(torch.ones(4), async_op=True), dist.irecv(torch.ones(4))]
+    for work in works:
+        work.get_future().then(lambda future: os.write(1, b"callback\\n"))
+else:
+    try:
+        dist.recv(torch.ones(4), 0)
+    except dist.DistBackendError as error:
+        os.write(1, f"{'has closed' in str(error)}\\n".encode())
+"""
+AGAIN = """
+import os
+import torch, rondo.torch
+import torch.distributed as dist
+for backend in ("rondo", "gloo", "rondo"):
+    dist.init_process_group(backend)
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    dist.destroy_process_group()
+os.write(1, f"sum {x.item()}\\n".encode())
+"""
+TOLD = """
+import os
+import rondo.torch
+import torch.distributed as dist
+dist.init_process_group("rondo", rank=1 - int(os.environ["RONDO_RANK"]), world_size=2)
+os.write(1, f"{os.environ['RONDO_RANK']} is {dist.get_rank()}\\n".encode())
+dist.destroy_process_group()
+"""
+
 LAUNCHERS = {
     "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     + ["--nproc-per-node", "2"],
@@ -53,6 +89,22 @@ def test_launcher(launcher, tmp_path):
     program.write_text(PROGRAM)
     said = start(launcher, program)
     assert said.count("sum 3.0 of 2") == 2, said
+
+
+@pytest.mark.parametrize(
+    "source, lines",
+    [
+        (UNDER_WAY, ["True", "callback", "callback"]),
+        (AGAIN, ["sum 2.0", "sum 2.0"]),
+        (TOLD, ["0 is 1", "1 is 0"]),
+    ],
+    ids=["ends_with_work_under_way", "init_again", "told_its_rank"],
+)
+def test_program(source, lines, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(source)
+    said = re.sub(r"^\[\d\] ", "", start("rondo", program), flags=re.MULTILINE)
+    assert sorted(said.splitlines()) == lines, said
 
 
 def test_the_program_of_the_docs(tmp_path):

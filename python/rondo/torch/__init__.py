@@ -7,6 +7,7 @@ under torchrun, `rondo run`, mpirun or srun. Tensors on the CPU; DDP, FSDP2 and
 all of torch.distributed work as they are.
 """
 
+import atexit
 import datetime
 import os
 
@@ -70,8 +71,20 @@ def _make_backend(dist_options, options):
     )
 
 
+def _end_groups():
+    """What is still under way ends while its callbacks can run in Python."""
+    for group in list(torch.distributed.distributed_c10d._world.pg_names):
+        try:
+            backend = group._get_backend(torch.device("cpu"))
+        except RuntimeError:  # it has none for the CPU
+            continue
+        if isinstance(backend, _backend.Backend):
+            backend._end("its program ended")
+
+
 if "rondo" not in torch.distributed.Backend.backend_list:
     torch.distributed.Backend.register_backend(
         "rondo", _make_backend, extended_api=True, devices=["cpu"]
     )
     _rendezvous.install()
+    atexit.register(_end_groups)

@@ -6,7 +6,11 @@ meet through the store that Rondo finds for it (docs/environment.md).
 """
 
 import importlib
+import itertools
 import os
+import urllib.parse
+
+import torch.distributed
 
 from . import _backend
 
@@ -23,12 +27,19 @@ def _has_job():
 
 
 def _handler(pytorch):
+    rounds = itertools.count()
+
     def env(url, timeout=rendezvous.default_pg_timeout, **options):
         if not _has_job():
             yield from pytorch(url, timeout=timeout, **options)
             return
-        store = _backend.JobStore(timeout)
-        yield store, store.rank, store.size
+        job = _backend.JobStore(timeout)
+        # What a group left in the store is not for the next one.
+        store = torch.distributed.PrefixStore(str(next(rounds)), job)
+        # What init_process_group was told counts, as with PyTorch's own.
+        told = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(url).query))
+        rank = int(told.get("rank", job.rank))
+        yield store, rank, int(told.get("world_size", job.size))
         raise RuntimeError("the ranks of a job meet once, and cannot meet again")
 
     return env

@@ -1,12 +1,13 @@
 #include "backend.h"
 
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <openssl/rand.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "checks.h"
 #include "errors.h"
 #include "mapped.h"
 #include "rondo/base/env.h"
@@ -56,6 +57,12 @@ void leak(T object) {
   new T(std::move(object));
 }
 
+[[noreturn]] void throw_closed(const char* operation) {
+  C10_THROW_ERROR(
+      DistBackendError,
+      fmt::format("rondo: {}: the process group was destroyed", operation));
+}
+
 }  // namespace
 
 Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
@@ -81,7 +88,7 @@ Backend::~Backend() {
   }
   leak(std::move(comm_));
   leak(std::move(mailbox_));
-  leak(std::move(runner_));
+  leak(runner_);
 }
 
 // ---- Running ----------------------------------------------------------------
@@ -92,8 +99,14 @@ void Backend::check_usable(const char* operation) const {
       ": this process (pid ", getpid(),
       ") was forked after its process group was made by pid ", pid_,
       "; call init_process_group in the child, or start it with spawn");
-  TORCH_CHECK_WITH(DistBackendError, !closed_.load(), "rondo: ", operation,
-                   ": the process group was destroyed");
+  if (closed_.load()) throw_closed(operation);
+}
+
+// Whoever calls it keeps it while a close on another thread lets it go.
+std::shared_ptr<Mailbox> Backend::mailbox(const char* operation) const {
+  std::lock_guard lock(mutex_);
+  if (mailbox_ == nullptr) throw_closed(operation);
+  return mailbox_;
 }
 
 void Backend::check_rank(const char* operation, int64_t rank) const {
@@ -108,6 +121,9 @@ Duration Backend::timeout_or(std::chrono::milliseconds timeout) const {
 }
 
 Backend::WorkPtr Backend::launch(Launch what, Body body) {
+  const char* const operation = what.title + std::strlen("rondo:");
+  for (const at::Tensor& output : what.outputs)
+    check_writable(operation, output);
   CallOptions call;
   call.timeout = timeout_or(what.timeout);
   const bool async = what.async;
@@ -115,24 +131,22 @@ Backend::WorkPtr Backend::launch(Launch what, Body body) {
       getRank(), Work::What{what.type, what.title, std::move(what.inputs),
                             std::move(what.outputs), ++sequence_});
   auto job = [this, work, call, body = std::move(body)] {
-    Status status;
-    try {
-      // Copies into the caller's tensors are not for autograd.
-      const at::AutoDispatchBelowADInplaceOrView guard;
-      status = body(comm_, call);
-    } catch (const std::exception& e) {
-      status = error(Code::kInternal, "{}", e.what());
-      comm_.abort(status.message());  // or the others would wait
-    }
+    bool returned = false;
+    const Status status = guarded([&] {
+      Status ended = body(comm_, call);
+      returned = true;
+      return ended;
+    });
+    if (!returned) comm_.abort(status.message());  // or the others would wait
     if (!status.ok()) failed_.store(true);
-    work->end(status);
+    work->end(status);  // the last: a callback may let the backend go
   };
   if (async) {
-    runner_->start(std::move(job));
+    if (!runner_->start(std::move(job))) throw_closed(operation);
     return work;
   }
   SignalInterrupt interrupt;
-  runner_->run(std::move(job));
+  if (!runner_->run(std::move(job))) throw_closed(operation);
   interrupt.after();
   return work;
 }
@@ -174,30 +188,47 @@ std::shared_ptr<c10::Allocator> Backend::getMemAllocator() {
 
 // ---- The end ----------------------------------------------------------------
 
-void Backend::close(const char* reason) {
+void Backend::close(const std::string& reason) {
   if (closed_.exchange(true)) return;
+  // The threads that are waited for may be in callbacks in Python.
+  const WithoutPython without_python;
   // Who waits for an operation that will not come is told why.
-  if (runner_->busy())
+  if (runner_->close())
     comm_.abort(
         fmt::format("rank {} ended its process group while an "
                     "operation was under way: {}",
                     getRank(), reason));
-  runner_.reset();
-  mailbox_.reset();
-  comm_ = Communicator();
+  runner_->finish();
+  Communicator comm;
+  std::shared_ptr<Mailbox> mailbox;
+  {
+    std::lock_guard lock(mutex_);
+    mailbox.swap(mailbox_);
+    std::swap(comm, comm_);
+  }
 }
 
 void Backend::abort() {
-  if (closed_.load() || pid_ != getpid()) return;
+  if (pid_ != getpid()) return;
+  std::shared_ptr<Mailbox> mailbox;
+  Communicator comm;
+  {
+    std::lock_guard lock(mutex_);
+    mailbox = mailbox_;
+    comm = comm_;
+  }
+  if (!comm.valid()) return;
+  failed_.store(true);
   const std::string text =
       fmt::format("rank {} aborted its process group", getRank());
-  failed_.store(true);
-  comm_.abort(text);
-  if (mailbox_) mailbox_->abort(text);
+  comm.abort(text);
+  if (mailbox) mailbox->abort(text);
 }
 
-void Backend::shutdown() {
-  if (pid_ == getpid()) close("destroy_process_group was called");
+void Backend::shutdown() { end("destroy_process_group was called"); }
+
+void Backend::end(const std::string& reason) {
+  if (pid_ == getpid()) close(reason);
 }
 
 c10d::ErrorType Backend::getError() {

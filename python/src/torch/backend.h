@@ -11,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,8 @@ class Backend final : public c10d::Backend {
   // The end. What is under way fails, here and on the other ranks.
   void abort() override;
   void shutdown() override;
+  // The same for another reason than that the program destroyed the group.
+  void end(const std::string& reason);
   c10d::ErrorType getError() override;
 
  private:
@@ -118,7 +121,7 @@ class Backend final : public c10d::Backend {
   using Body = std::function<Status(Communicator&, CallOptions)>;
   struct Launch {
     c10d::OpType type;
-    const char* title;
+    const char* title;  // "rondo:" and the operation
     Tensors inputs;
     Tensors outputs;
     std::chrono::milliseconds timeout;
@@ -126,18 +129,22 @@ class Backend final : public c10d::Backend {
   };
 
   WorkPtr launch(Launch what, Body body);
+  std::shared_ptr<Mailbox> mailbox(const char* operation) const;
   WorkPtr receive(Tensors& tensors, int from, int tag, const char* title);
   void check_usable(const char* operation) const;
   void check_rank(const char* operation, int64_t rank) const;
   Duration timeout_or(std::chrono::milliseconds timeout) const;
-  void close(const char* reason);
+  void close(const std::string& reason);
   Status wait_for_messages(std::chrono::milliseconds timeout, bool all);
 
   const c10::intrusive_ptr<Options> options_;
   const pid_t pid_;
-  Communicator comm_;
-  std::shared_ptr<Mailbox> mailbox_;  // none in a group of one
-  std::shared_ptr<Runner> runner_;
+  // Jobs of the runner use comm_ without the lock: it stays until they are
+  // over.
+  mutable std::mutex mutex_;
+  Communicator comm_;                 // set with the lock held
+  std::shared_ptr<Mailbox> mailbox_;  // guarded by it; none in a group of one
+  const std::shared_ptr<Runner> runner_;
   std::atomic<uint64_t> sequence_{0};
   std::atomic<uint64_t> barriers_{0};
   std::atomic<bool> closed_{false};

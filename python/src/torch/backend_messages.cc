@@ -4,19 +4,24 @@
 #include <span>
 
 #include "backend.h"
+#include "checks.h"
 #include "elements.h"
 #include "errors.h"
 #include "packed.h"
+#include "signals.h"
 
 namespace rondo::torch {
 namespace {
 
 // A barrier's messages have tags that no program's message has.
 constexpr int64_t kBarrierTag = int64_t{1} << 40;
+constexpr const char* kMonitored = "monitored_barrier";
 
-// The end of one message, for a thread that waits for it.
-class Ending {
+// A token that one message carries, and how that message ended, for a thread
+// that waits for it. The message shares it: the thread may stop waiting.
+class Report {
  public:
+  View view() { return {&state_->token, 1, DType::kU8}; }
   Mailbox::Done callback() {
     return [state = state_](const Status& status, int) {
       std::lock_guard lock(state->mutex);
@@ -27,12 +32,15 @@ class Ending {
   }
   Status wait() {
     std::unique_lock lock(state_->mutex);
-    state_->changed.wait(lock, [&] { return state_->over; });
+    wait_or_throw(state_->changed, lock,
+                  std::chrono::steady_clock::time_point::max(),
+                  [&] { return state_->over; });
     return state_->status;
   }
 
  private:
   struct State {
+    char token = 0;
     std::mutex mutex;
     std::condition_variable changed;
     Status status;
@@ -59,7 +67,7 @@ Backend::WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
   auto work = c10::make_intrusive<Work>(
       getRank(),
       Work::What{c10d::OpType::SEND, "rondo:send", tensors, tensors, 0});
-  mailbox_->send(
+  mailbox("send")->send(
       view_of(tensor), {.peer = to, .tag = tag, .timeout = timeout_or({})},
       [work, tensor](const Status& status, int) { work->end(status); });
   return work;
@@ -68,19 +76,21 @@ Backend::WorkPtr Backend::send(Tensors& tensors, int to, int tag) {
 Backend::WorkPtr Backend::receive(Tensors& tensors, int from, int tag,
                                   const char* title) {
   const at::Tensor tensor = only("recv", tensors);
+  check_writable("recv", tensor);
   const at::Tensor into = packed_for_output(tensor);
   const auto type = from == Mailbox::kAnySource ? c10d::OpType::RECVANYSOURCE
                                                 : c10d::OpType::RECV;
   auto work = c10::make_intrusive<Work>(
       getRank(), Work::What{type, title, tensors, tensors, 0});
-  mailbox_->recv(view_of(into),
-                 {.peer = from, .tag = tag, .timeout = timeout_or({})},
-                 [work, into, tensor](const Status& status, int peer) {
-                   const at::AutoDispatchBelowADInplaceOrView guard;
-                   if (status.ok()) unpack(into, tensor);
-                   work->set_source(peer);
-                   work->end(status);
-                 });
+  mailbox("recv")->recv(view_of(into),
+                        {.peer = from, .tag = tag, .timeout = timeout_or({})},
+                        [work, into, tensor](const Status& status, int peer) {
+                          work->set_source(peer);
+                          work->end(!status.ok() ? status : guarded([&] {
+                            unpack(into, tensor);
+                            return Status();
+                          }));
+                        });
   return work;
 }
 
@@ -103,8 +113,6 @@ Backend::WorkPtr Backend::recvAnysource(Tensors& tensors, int tag) {
 Status Backend::wait_for_messages(std::chrono::milliseconds timeout, bool all) {
   const Deadline deadline{Duration(timeout)};
   const int64_t tag = kBarrierTag + static_cast<int64_t>(++barriers_);
-  char token = 0;
-  const View view(&token, 1, DType::kU8);
   auto envelope = [&](int peer) {
     const Duration left = deadline.left();
     return Mailbox::Envelope{
@@ -112,15 +120,19 @@ Status Backend::wait_for_messages(std::chrono::milliseconds timeout, bool all) {
         .tag = tag,
         .timeout = std::max<Duration>(left, std::chrono::milliseconds(1))};
   };
+  std::vector<Report> reports(static_cast<size_t>(getSize()));
+  auto report_of = [&](int rank) -> Report& {
+    return reports[static_cast<size_t>(rank)];
+  };
   if (getRank() != 0) {
-    Ending sent;
-    Ending answered;
-    mailbox_->send(view, envelope(0), sent.callback());
-    mailbox_->recv(view, envelope(0), answered.callback());
+    Report& sent = report_of(getRank());
+    Report& answered = report_of(0);
+    auto box = mailbox(kMonitored);
+    box->send(sent.view(), envelope(0), sent.callback());
+    box->recv(answered.view(), envelope(0), answered.callback());
+    box.reset();
     Status status = sent.wait();
-    // Waited for in any case: the token is on this stack.
-    const Status answer = answered.wait();
-    if (status.ok()) status = answer;
+    if (status.ok()) status = answered.wait();
     // In the words of gloo's, for which programs may look.
     return status.ok() ? status
                        : status.with_context(fmt::format(
@@ -130,28 +142,34 @@ Status Backend::wait_for_messages(std::chrono::milliseconds timeout, bool all) {
                              "missing",
                              getRank()));
   }
+  auto box = mailbox(kMonitored);
+  for (int rank = 1; rank < getSize(); ++rank)
+    box->recv(report_of(rank).view(), envelope(rank),
+              report_of(rank).callback());
+  box.reset();
   std::vector<int> missing;
-  std::vector<char> tokens(static_cast<size_t>(getSize()));
-  std::vector<Ending> reports(static_cast<size_t>(getSize()));
-  auto token_of = [&](int rank) {
-    return View(&tokens[static_cast<size_t>(rank)], 1, DType::kU8);
-  };
-  for (int rank = 1; rank < getSize(); ++rank)
-    mailbox_->recv(token_of(rank), envelope(rank),
-                   reports[static_cast<size_t>(rank)].callback());
-  for (int rank = 1; rank < getSize(); ++rank)
-    if (!reports[static_cast<size_t>(rank)].wait().ok())
-      missing.push_back(rank);
+  Status cause;
+  for (int rank = 1; rank < getSize(); ++rank) {
+    Status status = report_of(rank).wait();
+    if (status.ok()) continue;
+    missing.push_back(rank);
+    if (cause.ok()) cause = std::move(status);
+  }
   if (!missing.empty()) {
     const size_t named = all ? missing.size() : 1;
-    return error(
-        Code::kTimeout, "Rank{} {} failed to pass monitoredBarrier in {} ms",
-        named > 1 ? "s" : "", listed({missing.data(), named}), timeout.count());
+    return error(cause.code(),
+                 "Rank{} {} failed to pass monitoredBarrier in {} ms\n  "
+                 "cause: {}",
+                 named > 1 ? "s" : "", listed({missing.data(), named}),
+                 timeout.count(), cause.message());
   }
-  std::vector<Ending> answers(static_cast<size_t>(getSize()));
-  for (int rank = 1; rank < getSize(); ++rank)
-    mailbox_->send(token_of(rank), envelope(rank),
-                   answers[static_cast<size_t>(rank)].callback());
+  box = mailbox(kMonitored);
+  std::vector<Report> answers(static_cast<size_t>(getSize()));
+  for (int rank = 1; rank < getSize(); ++rank) {
+    Report& answer = answers[static_cast<size_t>(rank)];
+    box->send(answer.view(), envelope(rank), answer.callback());
+  }
+  box.reset();
   Status status;
   for (int rank = 1; rank < getSize(); ++rank) {
     Status one = answers[static_cast<size_t>(rank)].wait();
@@ -162,7 +180,7 @@ Status Backend::wait_for_messages(std::chrono::milliseconds timeout, bool all) {
 
 void Backend::monitoredBarrier(const c10d::BarrierOptions& opts,
                                bool wait_all_ranks) {
-  check_usable("monitored_barrier");
+  check_usable(kMonitored);
   if (getSize() == 1) return;
   TORCH_CHECK_WITH(
       DistBackendError, opts.timeout != std::chrono::milliseconds::zero(),

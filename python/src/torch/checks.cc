@@ -1,10 +1,20 @@
 #include "checks.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <c10/util/Exception.h>
 
 #include "elements.h"
 
 namespace rondo::torch {
+
+void check_writable(const char* operation, const at::Tensor& output) {
+  TORCH_CHECK_VALUE(
+      output.layout() != at::kStrided ||
+          at::has_internal_overlap(output) != at::MemOverlap::Yes,
+      "rondo: ", operation,
+      ": elements of an output share memory, as those of expand() do; give it "
+      "memory of its own with .clone()");
+}
 
 void check_list(const char* operation, const std::vector<at::Tensor>& tensors,
                 int ranks, at::ScalarType dtype) {

@@ -74,6 +74,14 @@ int64_t per_element(at::ScalarType dtype) { return kind_of(dtype).per; }
 
 ReduceOp reduce_op(const c10d::ReduceOp& op, at::ScalarType dtype) {
   const ReduceOp found = rondo_op(op.op_);
+  if (op.op_ == c10d::ReduceOp::PREMUL_SUM) {
+    TORCH_CHECK_VALUE(op.supplement_ != nullptr,
+                      "rondo: PREMUL_SUM without a factor");
+    TORCH_CHECK_VALUE(c10::isFloatingType(dtype) || c10::isComplexType(dtype),
+                      "rondo: PREMUL_SUM is not defined for ",
+                      c10::toString(dtype),
+                      " tensors; convert them to floating point");
+  }
   TORCH_CHECK_VALUE(reducible(found, dtype), "rondo: operator ",
                     std::string(name_of(found)), " is not defined for ",
                     c10::toString(dtype),
@@ -87,7 +95,6 @@ void scale(const c10d::ReduceOp& op, at::Tensor& tensor) {
   if (op.op_ != c10d::ReduceOp::PREMUL_SUM) return;
   const auto* factor =
       static_cast<const c10d::PreMulSumSupplement*>(op.supplement_.get());
-  TORCH_CHECK_VALUE(factor != nullptr, "rondo: PREMUL_SUM without a factor");
   if (factor->tensor_factor.defined())
     tensor.mul_(factor->tensor_factor.to(tensor.scalar_type()));
   else

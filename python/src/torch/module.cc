@@ -32,6 +32,8 @@ PYBIND11_MODULE(_backend, m) {
            py::arg("store"), py::arg("rank"), py::arg("size"),
            py::arg("options"))
       .def_property_readonly("options", &Backend::getBackendOptions)
+      .def("_end", &Backend::end, py::arg("reason"),
+           py::call_guard<py::gil_scoped_release>())
       .def("_set_default_timeout", &Backend::setTimeout, py::arg("timeout"));
 
   py::class_<JobStore, c10d::Store, c10::intrusive_ptr<JobStore>>(m, "JobStore")

@@ -2,75 +2,125 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 namespace rondo::torch {
 
-Runner::~Runner() {
-  {
-    std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
+thread_local Runner::Within* Runner::innermost_ = nullptr;
+
+struct Runner::Within {
+  Within(Runner& r, bool on_own_thread) : runner(r), pooled(on_own_thread) {
+    innermost_ = this;
   }
-  if (!thread_.joinable()) return;
-  // The last reference may go with the last job, on the thread itself.
-  if (thread_.get_id() == std::this_thread::get_id())
-    thread_.detach();
+  ~Within() { innermost_ = outer; }
+
+  Runner& runner;
+  const bool pooled;   // on a thread of the runner's
+  bool aside = false;  // guarded by the runner's lock
+  Within* const outer = innermost_;
+};
+
+bool Runner::start(Job job) {
+  Lock lock(mutex_);
+  if (closed_) return false;
+  put_behind(std::move(job));
+  return true;
+}
+
+bool Runner::run(Job job) {
+  Lock lock(mutex_);
+  if (closed_) return false;
+  if (running_ || !jobs_.empty())
+    put_behind(std::move(job));
   else
-    thread_.join();
+    execute(std::move(job), false, lock);
+  return true;
 }
 
-void Runner::start(Job job) {
-  std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { serve(); });
-    pthread_setname_np(thread_.native_handle(), "rondo-torch");
-  }
-  jobs_.push_back(std::move(job));
+bool Runner::close() {
+  Lock lock(mutex_);
+  closed_ = true;
   changed_.notify_all();
-}
-
-void Runner::run(Job job) {
-  {
-    std::unique_lock lock(mutex_);
-    // A callback of a job that waits for another one would wait for ever.
-    const bool within = thread_.get_id() == std::this_thread::get_id();
-    if (!within) {
-      if (running_ || !jobs_.empty()) {
-        lock.unlock();
-        start(std::move(job));
-        return;
-      }
-      running_ = true;
-    } else {
-      lock.unlock();
-      job();
-      return;
-    }
-  }
-  job();
-  std::lock_guard lock(mutex_);
-  running_ = false;
-  if (!jobs_.empty() || stopped_) changed_.notify_all();
-}
-
-bool Runner::busy() const {
-  std::lock_guard lock(mutex_);
   return running_ || !jobs_.empty();
 }
 
+void Runner::finish() {
+  Lock lock(mutex_);
+  Within* const callback = within();
+  if (callback != nullptr) step_aside(*callback);
+  changed_.wait(lock, [&] { return !running_ && jobs_.empty(); });
+  auto threads = std::exchange(threads_, {});
+  lock.unlock();
+  for (std::thread& thread : threads)
+    // Other callbacks may wait for this one.
+    if (callback != nullptr)
+      thread.detach();
+    else
+      thread.join();
+}
+
+void Runner::step_aside() {
+  for (Within* one = innermost_; one != nullptr; one = one->outer) {
+    Lock lock(one->runner.mutex_);
+    one->runner.step_aside(*one);
+  }
+}
+
+// ---- With the lock held -----------------------------------------------------
+
+void Runner::put_behind(Job job) {
+  jobs_.push_back(std::move(job));
+  if (Within* const callback = within()) step_aside(*callback);
+  if (serving_ == 0) add_thread();
+  changed_.notify_all();
+}
+
+void Runner::step_aside(Within& within) {
+  if (within.aside) return;
+  within.aside = true;
+  running_ = false;
+  if (within.pooled) --serving_;
+  if (serving_ == 0 && !jobs_.empty()) add_thread();
+  changed_.notify_all();
+}
+
+void Runner::add_thread() {
+  threads_.emplace_back([self = shared_from_this()] { self->serve(); });
+  pthread_setname_np(threads_.back().native_handle(), "rondo-torch");
+  ++serving_;
+}
+
+Runner::Within* Runner::within() {
+  for (Within* one = innermost_; one != nullptr; one = one->outer)
+    if (&one->runner == this) return one;
+  return nullptr;
+}
+
+void Runner::execute(Job job, bool pooled, Lock& lock) {
+  running_ = true;
+  Within here(*this, pooled);
+  lock.unlock();
+  job();
+  job = nullptr;  // what it holds goes without the lock
+  lock.lock();
+  if (!here.aside)
+    running_ = false;
+  else if (pooled)
+    ++serving_;
+  changed_.notify_all();
+}
+
+// ---- The threads ------------------------------------------------------------
+
 void Runner::serve() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (;;) {
     changed_.wait(lock,
-                  [&] { return !running_ && (stopped_ || !jobs_.empty()); });
+                  [&] { return !running_ && (closed_ || !jobs_.empty()); });
     if (jobs_.empty()) return;
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
-    running_ = true;
-    lock.unlock();
-    job();
-    job = nullptr;  // what it holds goes without the lock
-    lock.lock();
-    running_ = false;
+    execute(std::move(job), true, lock);
   }
 }
 

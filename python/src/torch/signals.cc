@@ -28,6 +28,16 @@ void throw_if_signalled() {
   if (on_main_thread() && signalled()) throw_error();
 }
 
+struct WithoutPython::State {
+  pybind11::gil_scoped_release release;
+};
+
+WithoutPython::WithoutPython()
+    : state_(Py_IsInitialized() != 0 && PyGILState_Check() != 0
+                 ? std::make_unique<State>()
+                 : nullptr) {}
+WithoutPython::~WithoutPython() = default;
+
 SignalInterrupt::SignalInterrupt() : main_thread_(on_main_thread()) {}
 
 bool SignalInterrupt::ask() {

@@ -77,6 +77,7 @@ void check_sparse(const at::Tensor& tensor, const c10d::ReduceOp& op) {
   TORCH_CHECK_VALUE(
       op.op_ == c10d::ReduceOp::SUM || op.op_ == c10d::ReduceOp::AVG,
       "rondo: all_reduce of sparse tensors: only SUM and AVG are defined");
+  reduce_op(op, tensor.scalar_type());
   TORCH_CHECK_VALUE(tensor.dim() <= kMostExtents,
                     "rondo: all_reduce of sparse tensors: at most ",
                     kMostExtents, " dimensions, not ", tensor.dim());
@@ -102,7 +103,13 @@ Status sum_sparse(Communicator& comm, const CallOptions& call,
   at::Tensor sum =
       at::_sparse_coo_tensor_unsafe(all_indices.t(), all_values, own.sizes())
           .coalesce();
-  if (op.op_ == c10d::ReduceOp::AVG) sum._values().div_(comm.size());
+  if (op.op_ == c10d::ReduceOp::AVG) {
+    // Whole numbers as in dense tensors: towards zero.
+    if (c10::isIntegralType(own.scalar_type(), false))
+      sum._values().div_(comm.size(), "trunc");
+    else
+      sum._values().div_(comm.size());
+  }
   tensor.copy_(sum);
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "rondo/base/env.h"
+#include "signals.h"
 
 namespace rondo::torch {
 namespace {
@@ -74,7 +75,10 @@ std::shared_ptr<Store> from_c10d(c10::intrusive_ptr<c10d::Store> store) {
 
 JobStore::JobStore(std::chrono::milliseconds timeout) : c10d::Store(timeout) {
   job_ = value_or_throw(JobEnv::from(Env::process()));
-  store_ = value_or_throw(open_store(job_, Deadline(as_duration(timeout))));
+  SignalInterrupt interrupt;
+  auto opened = open_store(job_, Deadline(as_duration(timeout)));
+  interrupt.after();
+  store_ = value_or_throw(std::move(opened));
   store_ = prefix_store(store_, "torch");
 }
 
@@ -87,16 +91,17 @@ void JobStore::set(const std::string& key, const std::vector<uint8_t>& value) {
       key, {reinterpret_cast<const char*>(value.data()), value.size()}));
 }
 
-std::string JobStore::get_within(const std::string& key,
-                                 std::chrono::milliseconds timeout) {
-  auto value = store_->get(key, Deadline(as_duration(timeout)));
+std::string JobStore::get_by(const std::string& key, Deadline deadline) {
+  SignalInterrupt interrupt;
+  auto value = store_->get(key, deadline);
+  interrupt.after();
   if (!value.ok() && value.status().code() == Code::kTimeout)
     C10_THROW_ERROR(DistStoreError, "rondo: " + value.status().message());
   return value_or_throw(std::move(value));
 }
 
 std::vector<uint8_t> JobStore::get(const std::string& key) {
-  const std::string value = get_within(key, timeout_);
+  const std::string value = get_by(key, Deadline(as_duration(timeout_)));
   return {value.begin(), value.end()};
 }
 
@@ -129,7 +134,8 @@ void JobStore::wait(const std::vector<std::string>& keys) {
 
 void JobStore::wait(const std::vector<std::string>& keys,
                     const std::chrono::milliseconds& timeout) {
-  for (const std::string& key : keys) get_within(key, timeout);
+  const Deadline deadline(as_duration(timeout));
+  for (const std::string& key : keys) get_by(key, deadline);
 }
 
 }  // namespace rondo::torch

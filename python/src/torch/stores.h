@@ -38,8 +38,7 @@ class JobStore final : public c10d::Store {
             const std::chrono::milliseconds& timeout) override;
 
  private:
-  std::string get_within(const std::string& key,
-                         std::chrono::milliseconds timeout);
+  std::string get_by(const std::string& key, Deadline deadline);
 
   JobEnv job_;
   std::shared_ptr<rondo::Store> store_;

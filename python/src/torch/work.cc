@@ -1,6 +1,9 @@
 #include "work.h"
 
+#include <unistd.h>
+
 #include "errors.h"
+#include "runner.h"
 #include "signals.h"
 
 namespace rondo::torch {
@@ -12,6 +15,7 @@ Work::Work(int rank, What what)
                                              std::move(what.inputs))),
       outputs_(std::move(what.outputs)),
       sequence_(what.sequence),
+      pid_(getpid()),
       future_(c10::make_intrusive<c10::ivalue::Future>(
           c10::ListType::create(c10::TensorType::get()))) {}
 
@@ -27,21 +31,19 @@ void Work::end(const Status& status) {
 }
 
 bool Work::wait(std::chrono::milliseconds timeout) {
-  using namespace std::chrono_literals;
-  const auto start = std::chrono::steady_clock::now();
-  const bool bounded = timeout > kNoTimeout;
-  std::unique_lock lock(mutex_);
-  while (!completed_) {
-    const auto waited = std::chrono::steady_clock::now() - start;
-    TORCH_CHECK(!bounded || waited < timeout, "Operation timed out!");
-    auto slice = std::chrono::nanoseconds(100ms);
-    if (bounded)
-      slice = std::min<std::chrono::nanoseconds>(slice, timeout - waited);
-    if (cv_.wait_for(lock, slice, [&] { return completed_; })) break;
-    lock.unlock();
-    throw_if_signalled();
-    lock.lock();
+  using std::chrono::steady_clock;
+  const auto deadline = timeout > kNoTimeout ? steady_clock::now() + timeout
+                                             : steady_clock::time_point::max();
+  if (!isCompleted()) {
+    TORCH_CHECK_WITH(DistBackendError, pid_ == getpid(),
+                     "rondo: this process was forked while the operation was "
+                     "under way in pid ",
+                     pid_, "; wait for it there");
+    Runner::step_aside();
   }
+  std::unique_lock lock(mutex_);
+  TORCH_CHECK(wait_or_throw(cv_, lock, deadline, [&] { return completed_; }),
+              "Operation timed out!");
   if (exception_) std::rethrow_exception(exception_);
   return true;
 }

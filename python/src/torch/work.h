@@ -1,6 +1,8 @@
 // Work: an operation under way, as PyTorch's programs see it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <string>
 #include <vector>
@@ -12,7 +14,8 @@
 namespace rondo::torch {
 
 // Ended once, by whoever ran the operation: end() completes the future, whose
-// callbacks run on that thread.
+// callbacks run on that thread. They may wait for other collectives (see
+// Runner), not for messages where that thread is the mailbox's.
 class Work final : public c10d::Work {
  public:
   struct What {
@@ -39,6 +42,7 @@ class Work final : public c10d::Work {
  private:
   const std::vector<at::Tensor> outputs_;
   const uint64_t sequence_;
+  const pid_t pid_;  // who runs it; a forked child has its copy only
   std::atomic<int> source_{-1};
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
