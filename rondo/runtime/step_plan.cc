@@ -132,6 +132,8 @@ class Compiler {
           KernelRegistry::process().make(node, "cpu", containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
+      if (auto* scope = dynamic_cast<RunScope*>(item.kernel.get()))
+        plan_->scopes.push_back(scope);
       item.takes_layouts = item.kernel->takes_layouts();
     }
     if (item.kind == ItemKind::kSend || item.kind == ItemKind::kRecv)

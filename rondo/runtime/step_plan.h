@@ -12,6 +12,7 @@
 
 #include "rondo/graph/subgraph.h"
 #include "rondo/kernels/kernel.h"
+#include "rondo/kernels/run_scope.h"
 #include "rondo/runtime/containers.h"
 #include "rondo/runtime/crossing.h"
 
@@ -74,6 +75,7 @@ struct StepPlan {
   std::vector<int> roots;                // items that wait for nothing
   std::vector<std::vector<Edge>> feeds;  // where each feed goes
   bool has_async = false;
+  std::vector<RunScope*> scopes;  // kernels that are told of every run
 };
 
 // Makes the kernels for "cpu", each of which will use the container of its
