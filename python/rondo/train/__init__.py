@@ -95,6 +95,7 @@ from .session_run_hook import (
     SessionRunValues,
 )
 from .step_timer import SecondOrStepTimer
+from .strategy import DistributedOptimizer, Ring, Single, Strategy
 from .supervisor import Supervisor
 from .sync_replicas import SyncReplicasOptimizer
 
@@ -110,6 +111,7 @@ __all__ = [
     "ChiefSessionCreator",
     "ClusterSpec",
     "Coordinator",
+    "DistributedOptimizer",
     "ExponentialMovingAverage",
     "FeedFnHook",
     "FinalOpsHook",
@@ -127,6 +129,7 @@ __all__ = [
     "ProfilerHook",
     "QueueRunner",
     "RMSPropOptimizer",
+    "Ring",
     "Saver",
     "Server",
     "Scaffold",
@@ -137,9 +140,11 @@ __all__ = [
     "SessionRunContext",
     "SessionRunHook",
     "SessionRunValues",
+    "Single",
     "SingularMonitoredSession",
     "StepCounterHook",
     "StopAtStepHook",
+    "Strategy",
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",

@@ -19,6 +19,7 @@ from .global_step import get_global_step
 from .scaffold import Scaffold
 from .session_manager import SessionManager
 from .session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
+from .strategy import strategy_of
 
 _log = logging.getLogger("rondo")
 
@@ -79,6 +80,24 @@ class WorkerSessionCreator(SessionCreator):
         return manager.wait_for_session(
             self._master, self._config, self._max_wait_secs, interval_secs=0.5
         )
+
+
+class ReplicaSessionCreator(SessionCreator):
+    """Makes a session as another creator does, then gives all ranks of a strategy
+    the variables of rank 0."""
+
+    def __init__(self, creator, strategy):
+        self._creator = creator
+        self._strategy = strategy
+        self._broadcast = None
+
+    def create_session(self):
+        # Before the other one ends the building of the graph.
+        if self._broadcast is None:
+            self._broadcast = self._strategy.broadcast()
+        session = self._creator.create_session()
+        session.run(self._broadcast)
+        return session
 
 
 def _manager(scaffold):
@@ -290,6 +309,12 @@ class SingularMonitoredSession(MonitoredSession):
         return self._session
 
 
+class _ReplicaSession(MonitoredSession):
+    """One of a group that has failed as a whole when one of its ranks has."""
+
+    _recovers = False
+
+
 def _run_options(options):
     if options is None:
         return 0, 0
@@ -322,9 +347,19 @@ def MonitoredTrainingSession(
     every save_checkpoint_secs (600) or save_checkpoint_steps, writes summaries
     every save_summaries_steps (100) or save_summaries_secs to `summary_dir` or
     there, and logs the steps per second. Others wait for the chief.
+
+    Where an optimizer of a strategy trains the graph, every rank has a session of
+    its own; rank 0 is the chief, and all begin with its variables. A rank that is
+    lost ends the others.
     """
     hooks = list(hooks or ())
     scaffold = scaffold or Scaffold()
+    strategy = strategy_of(get_default_graph())
+    if strategy is not None and strategy.rank != 0:
+        creator = ChiefSessionCreator(scaffold, master, config)
+        return _ReplicaSession(
+            ReplicaSessionCreator(creator, strategy), hooks, stop_grace_period_secs
+        )
     if not is_chief:
         creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(creator, hooks, stop_grace_period_secs)
@@ -354,6 +389,9 @@ def MonitoredTrainingSession(
                 checkpoint_dir, every[0], every[1], scaffold=scaffold
             )
         )
+    if strategy is not None:
+        creator = ReplicaSessionCreator(creator, strategy)
+        return _ReplicaSession(creator, hooks, stop_grace_period_secs)
     return MonitoredSession(creator, hooks, stop_grace_period_secs)
 
 
