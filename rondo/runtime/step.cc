@@ -301,7 +301,7 @@ void Step::make_ready(FrameRun& frame, Iteration& iteration, int number,
   ++iteration.in_progress;
   const Ready ready{number, &frame, &iteration, dead};
   // Somebody waits for what is sent, so that comes first.
-  if (next_ready_ > 0 && item(number).kind == ItemKind::kSend)
+  if (next_ready_ > 0 && item(number).urgent)
     ready_[--next_ready_] = ready;
   else
     ready_.push_back(ready);

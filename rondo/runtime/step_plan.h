@@ -44,8 +44,9 @@ struct StepPlan {
     ItemKind kind = ItemKind::kKernel;
     const Node* node = nullptr;
     std::unique_ptr<Kernel> kernel;
-    AsyncKernel* async = nullptr;              // the kernel, where it is one
-    bool takes_layouts = false;                // as the kernel says
+    AsyncKernel* async = nullptr;  // the kernel, where it is one
+    bool takes_layouts = false;    // as the kernel says
+    bool urgent = false;           // somebody elsewhere waits for what it sends
     std::unique_ptr<const Crossing> crossing;  // of kSend and kRecv
     int frame = 0;                             // where it runs
     int local = 0;       // its number among the frame's items
