@@ -113,12 +113,15 @@ set(headers
   rondo/runtime/run_options.h
   rondo/runtime/session.h
   rondo/runtime/timeline.h
+  rondo/train/buckets.h
   rondo/train/checkpoint_state.h
   rondo/train/data/element.h
   rondo/train/dataset.h
   rondo/train/event_writer.h
+  rondo/train/exchanged_gradients.h
   rondo/train/graph_iterator.h
   rondo/train/saver.h
+  rondo/train/strategy.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h
   rondo/tensor/safetensors.h

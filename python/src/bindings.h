@@ -28,6 +28,7 @@ void bind_op_registry(nb::module_& m);
 void bind_saver(nb::module_& m);
 void bind_session(nb::module_& m);
 void bind_stores(nb::module_& m);
+void bind_strategy(nb::module_& m);
 void bind_work(nb::module_& m);
 void bind_communicator(nb::module_& m);
 

@@ -61,4 +61,5 @@ NB_MODULE(_core, m) {
   rondo::python::bind_cluster(m);
   rondo::python::bind_saver(m);
   rondo::python::bind_datasets(m);
+  rondo::python::bind_strategy(m);
 }

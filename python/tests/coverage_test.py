@@ -10,7 +10,10 @@ OPERATIONS = frozenset(_core.operations())
 
 # What only moves tensors about, tested where branches, loops and runs are.
 MOVERS = {
+    "AllGatherRows": "rondo/train/strategy_test.cc",
+    "AllReduce": "rondo/train/strategy_test.cc",
     "Await": "rondo/runtime/control_test.cc",
+    "Broadcast": "rondo/train/strategy_test.cc",
     "Enter": "rondo/runtime/control_test.cc",
     "Exit": "rondo/runtime/control_test.cc",
     "LoopCond": "rondo/runtime/control_test.cc",

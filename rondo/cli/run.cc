@@ -14,6 +14,7 @@
 #include "rondo/launch/launcher.h"
 #include "rondo/launch/outer_job.h"
 #include "rondo/launch/process.h"
+#include "rondo/train/strategy_name.h"
 
 namespace rondo {
 namespace {
@@ -51,6 +52,7 @@ struct RunArguments {
   std::string directory;
   std::string interface;
   std::string port_range;
+  std::string strategy;
   double timeout = 0;
   double grace = 5;
   bool no_prefix = false;
@@ -121,6 +123,10 @@ Status check(const RunArguments& args, const CommandLine& line) {
         args.grace < 1e9))
     return error(Code::kInvalidArgument,
                  "--timeout and --grace take a number of seconds from 0");
+  if (!args.strategy.empty()) {
+    const Status known = parse_strategy(args.strategy).status();
+    if (!known.ok()) return known.with_context("--strategy");
+  }
   return {};
 }
 
@@ -131,6 +137,8 @@ Result<RunOptions> run_options(const RunArguments& args,
   RONDO_ASSIGN_OR_RETURN(const auto hosts,
                          chosen_hosts(args, env, &options.use_srun));
   RONDO_ASSIGN_OR_RETURN(options.hosts, assign_ranks(hosts, args.ranks));
+  if (!args.strategy.empty())
+    options.environment["RONDO_STRATEGY"] = args.strategy;
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &options.environment));
   options.directory = args.directory;
@@ -154,6 +162,7 @@ Result<int> become_program(const RunArguments& args, const CommandLine& line,
   if (!args.interface.empty()) environment["RONDO_INTERFACE"] = args.interface;
   if (!args.port_range.empty())
     environment["RONDO_PORT_RANGE"] = args.port_range;
+  if (!args.strategy.empty()) environment["RONDO_STRATEGY"] = args.strategy;
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &environment));
   if (!args.directory.empty() && chdir(args.directory.c_str()) != 0)
@@ -203,6 +212,8 @@ void add_run_command(CLI::App& app, CommandLine& line) {
   text("--interface", args->interface,
        "Interfaces to use: names, networks, addresses, ^excluded", "SPEC");
   text("--port-range", args->port_range, "Ports to listen on", "A-B");
+  text("--strategy", args->strategy,
+       "How the ranks train together: single, ring, allreduce", "NAME");
   command
       ->add_option("--timeout", args->timeout,
                    "End the job after so long (exit code 124)")

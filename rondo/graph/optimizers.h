@@ -60,14 +60,15 @@ class RONDO_API Optimizer {
       Value loss, std::vector<Value> variables = {});
   // A node that changes each variable by its gradient; variables without one
   // stay as they are. Throws when none has one.
-  Node& apply_gradients(const std::vector<GradientAndVariable>& gradients,
-                        Value global_step = {}, const std::string& name = {});
+  virtual Node& apply_gradients(
+      const std::vector<GradientAndVariable>& gradients, Value global_step = {},
+      const std::string& name = {});
   // Both.
   Node& minimize(Value loss, const MinimizeOptions& options = {});
 
   const std::string& name() const { return name_; }
   // What it keeps for a variable: ("velocity"); empty when it has none.
-  Value slot(Value variable, std::string_view what) const;
+  virtual Value slot(Value variable, std::string_view what) const;
 
  protected:
   explicit Optimizer(std::string name) : name_(std::move(name)) {}

@@ -39,6 +39,10 @@ void Step::begin(const Options& options) {
   in_progress_ = 0;
   told_to_cancel_ = false;
   status_ = {};
+  if (options.rendezvous && !plan_.scopes.empty())
+    fail(error(Code::kInvalidArgument,
+               "exchanges between ranks need a session with one device: their "
+               "order within a step on several is nobody's to decide"));
   fetched_.assign(plan_.subgraph.fetches.size(), Tensor());
   is_fetched_.assign(plan_.subgraph.fetches.size(), 0);
   Iteration& iteration = *root_.live.front();
@@ -58,6 +62,8 @@ void Step::begin(const Options& options) {
               false);
   }
   feeds_.clear();
+  if (!status_.ok()) return;
+  for (RunScope* scope : plan_.scopes) scope->begin_run(*of_run_);
   for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
 }
 
@@ -272,6 +278,7 @@ void Step::fail(Status status) {
 }
 
 Result<std::vector<Tensor>> Step::finish() {
+  for (RunScope* scope : plan_.scopes) scope->end_run(*of_run_, status_);
   // A lock that the run still holds is let go here.
   if (of_run_ == &own_run_resources_) own_run_resources_.clear();
   if (!status_.ok()) {
@@ -299,7 +306,7 @@ void Step::make_ready(FrameRun& frame, Iteration& iteration, int number,
   ++iteration.in_progress;
   const Ready ready{number, &frame, &iteration, dead};
   // Somebody waits for what is sent, so that comes first.
-  if (next_ready_ > 0 && item(number).kind == ItemKind::kSend)
+  if (next_ready_ > 0 && item(number).urgent)
     ready_[--next_ready_] = ready;
   else
     ready_.push_back(ready);

@@ -132,8 +132,13 @@ class Compiler {
           KernelRegistry::process().make(node, "cpu", containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
+      if (auto* scope = dynamic_cast<RunScope*>(item.kernel.get())) {
+        plan_->scopes.push_back(scope);
+        item.urgent = item.async != nullptr;
+      }
       item.takes_layouts = item.kernel->takes_layouts();
     }
+    item.urgent = item.urgent || item.kind == ItemKind::kSend;
     if (item.kind == ItemKind::kSend || item.kind == ItemKind::kRecv)
       item.crossing = std::make_unique<Crossing>(node);
     // What comes from other devices comes in their own time.

@@ -12,6 +12,7 @@
 
 #include "rondo/graph/subgraph.h"
 #include "rondo/kernels/kernel.h"
+#include "rondo/kernels/run_scope.h"
 #include "rondo/runtime/containers.h"
 #include "rondo/runtime/crossing.h"
 
@@ -43,8 +44,9 @@ struct StepPlan {
     ItemKind kind = ItemKind::kKernel;
     const Node* node = nullptr;
     std::unique_ptr<Kernel> kernel;
-    AsyncKernel* async = nullptr;              // the kernel, where it is one
-    bool takes_layouts = false;                // as the kernel says
+    AsyncKernel* async = nullptr;  // the kernel, where it is one
+    bool takes_layouts = false;    // as the kernel says
+    bool urgent = false;           // somebody elsewhere waits for what it sends
     std::unique_ptr<const Crossing> crossing;  // of kSend and kRecv
     int frame = 0;                             // where it runs
     int local = 0;       // its number among the frame's items
@@ -74,6 +76,7 @@ struct StepPlan {
   std::vector<int> roots;                // items that wait for nothing
   std::vector<std::vector<Edge>> feeds;  // where each feed goes
   bool has_async = false;
+  std::vector<RunScope*> scopes;  // kernels that are told of every run
 };
 
 // Makes the kernels for "cpu", each of which will use the container of its

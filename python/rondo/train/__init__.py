@@ -93,6 +93,7 @@ from .session_run_hook import (
     SessionRunValues,
 )
 from .step_timer import SecondOrStepTimer
+from .strategy import DistributedOptimizer, Ring, Single, Strategy
 from .supervisor import Supervisor
 from .sync_replicas import SyncReplicasOptimizer
 
@@ -108,6 +109,7 @@ __all__ = [
     "ChiefSessionCreator",
     "ClusterSpec",
     "Coordinator",
+    "DistributedOptimizer",
     "ExponentialMovingAverage",
     "FeedFnHook",
     "FinalOpsHook",
@@ -126,6 +128,7 @@ __all__ = [
     "ProfilerHook",
     "QueueRunner",
     "RMSPropOptimizer",
+    "Ring",
     "Saver",
     "Server",
     "Scaffold",
@@ -136,9 +139,11 @@ __all__ = [
     "SessionRunContext",
     "SessionRunHook",
     "SessionRunValues",
+    "Single",
     "SingularMonitoredSession",
     "StepCounterHook",
     "StopAtStepHook",
+    "Strategy",
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",

@@ -18,8 +18,13 @@ from . import hooks as _hooks
 from .checkpoint_hook import CheckpointSaverHook
 from .global_step import get_global_step
 from .scaffold import Scaffold
-from .session_creator import ChiefSessionCreator, WorkerSessionCreator
+from .session_creator import (
+    ChiefSessionCreator,
+    ReplicaSessionCreator,
+    WorkerSessionCreator,
+)
 from .session_run_hook import SessionRunArgs, SessionRunContext, SessionRunValues
+from .strategy import strategy_of
 
 _log = logging.getLogger("rondo")
 
@@ -270,6 +275,12 @@ class SingularMonitoredSession(MonitoredSession):
         return self._session
 
 
+class _ReplicaSession(MonitoredSession):
+    """One of a group that has failed as a whole when one of its ranks has."""
+
+    _recovers = False
+
+
 def _run_options(options):
     if options is None:
         return 0, 0
@@ -302,9 +313,19 @@ def MonitoredTrainingSession(
     every save_checkpoint_secs (600) or save_checkpoint_steps, writes summaries
     every save_summaries_steps (100) or save_summaries_secs to `summary_dir` or
     there, and logs the steps per second. Others wait for the chief.
+
+    Where an optimizer of a strategy trains the graph, every rank has a session of
+    its own; rank 0 is the chief, and all begin with its variables. A rank that is
+    lost ends the others.
     """
     hooks = list(hooks or ())
     scaffold = scaffold or Scaffold()
+    strategy = strategy_of(get_default_graph())
+    if strategy is not None and strategy.rank != 0:
+        creator = ChiefSessionCreator(scaffold, master, config)
+        return _ReplicaSession(
+            ReplicaSessionCreator(creator, strategy), hooks, stop_grace_period_secs
+        )
     if not is_chief:
         creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(creator, hooks, stop_grace_period_secs)
@@ -334,6 +355,9 @@ def MonitoredTrainingSession(
         hooks.append(
             CheckpointSaverHook(checkpoint_dir, every[0], every[1], scaffold=scaffold)
         )
+    if strategy is not None:
+        creator = ReplicaSessionCreator(creator, strategy)
+        return _ReplicaSession(creator, hooks, stop_grace_period_secs)
     return MonitoredSession(creator, hooks, stop_grace_period_secs)
 
 

@@ -59,6 +59,24 @@ class WorkerSessionCreator(SessionCreator):
         )
 
 
+class ReplicaSessionCreator(SessionCreator):
+    """Makes a session as another creator does, then gives all ranks of a strategy
+    the variables of rank 0."""
+
+    def __init__(self, creator, strategy):
+        self._creator = creator
+        self._strategy = strategy
+        self._broadcast = None
+
+    def create_session(self):
+        # Before the other one ends the building of the graph.
+        if self._broadcast is None:
+            self._broadcast = self._strategy.broadcast()
+        session = self._creator.create_session()
+        session.run(self._broadcast)
+        return session
+
+
 def _manager(scaffold):
     return SessionManager(
         scaffold.local_init_op,

@@ -226,6 +226,7 @@ void register_queue_ops(OpRegistry& ops) {
            .kind = OpKind::kStateful});
   register_accumulator_ops(ops);
   register_critical_section_ops(ops);
+  register_exchange_ops(ops);
 }
 
 }  // namespace rondo

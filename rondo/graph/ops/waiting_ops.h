@@ -1,4 +1,4 @@
-// What queues, accumulators and critical sections share.
+// What queues, accumulators, critical sections and exchanges share.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@ namespace rondo {
 
 void register_accumulator_ops(OpRegistry& ops);
 void register_critical_section_ops(OpRegistry& ops);
+void register_exchange_ops(OpRegistry& ops);
 
 // Whether the attributes of a node describe a queue that can be.
 Status check_queue(InferContext& c);

@@ -178,6 +178,7 @@ void register_queue_kernels(KernelRegistry& kernels) {
   kernels.add("QueueSize", "cpu", from_class<Size>());
   kernels.add("QueueIsClosed", "cpu", from_class<IsClosed>());
   register_accumulator_kernels(kernels);
+  register_exchange_kernels(kernels);
   register_mutex_kernels(kernels);
 }
 

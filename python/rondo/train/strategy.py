@@ -1,0 +1,197 @@
+"""Strategies: how the ranks of a job train one model."""
+
+import atexit as _atexit
+import weakref as _weakref
+
+from .. import _core
+from ..framework.graph import Operation, get_default_graph
+from ..framework.tensor import IndexedSlices, Tensor
+from ..framework.variable import trainable_variables
+from .optimizer import Optimizer
+
+_COLLECTION = "strategies"
+_open = _weakref.WeakSet()
+
+
+class Strategy:
+    """How the ranks of a job train one model.
+
+        strategy = rondo.train.Strategy.from_env()
+        opt = strategy.distribute(rondo.train.MomentumOptimizer(0.1, 0.9))
+        train_op = opt.minimize(loss)
+
+    Every rank builds the same graph, and takes its own share of each batch.
+    MonitoredTrainingSession gives all ranks the same initial values; with a plain
+    session, run `strategy.initializer()`.
+    """
+
+    def __init__(self, core):
+        self._core = core
+        _open.add(self)
+
+    @staticmethod
+    def from_env():
+        """What `rondo run --strategy` said (RONDO_STRATEGY); where it said nothing,
+        the ring in a job of several ranks, and a single process otherwise."""
+        return Strategy(_core.Strategy.from_env())
+
+    @property
+    def name(self):
+        """ "single" or "ring"."""
+        return self._core.name
+
+    @property
+    def rank(self):
+        """This process's number among the ranks that train together."""
+        return self._core.rank
+
+    @property
+    def size(self):
+        """How many ranks train together."""
+        return self._core.size
+
+    def distribute(self, optimizer):
+        """An optimizer that changes variables by the gradients of all ranks."""
+        return DistributedOptimizer(self, optimizer)
+
+    def exchange(self, grads_and_vars):
+        """[(gradient, variable)] with the mean of each gradient over all ranks.
+
+        Gradients travel in buckets, in the order in which they become ready;
+        IndexedSlices as rows.
+        """
+        pairs = list(grads_and_vars)
+        present = [(g, v) for g, v in pairs if g is not None]
+        if self.size == 1 or not present:
+            return pairs
+        graph = present[0][1].graph
+        graph._check_open("an exchange")
+        if self not in graph.get_collection(_COLLECTION):
+            graph.add_to_collection(_COLLECTION, self)
+        before = len(graph._core)
+        means = self._core.exchange([(*_parts(g), _value(v)) for g, v in present])
+        if graph._devices.decides:
+            for node in graph._core.nodes[before:]:
+                graph._added(node)
+        found = iter(means)
+        return [
+            (g, v) if g is None else (_gradient(next(found), graph), v)
+            for g, v in pairs
+        ]
+
+    def initializer(self):
+        """An operation that sets all variables of the default graph to their
+        initial values, those of rank 0 on every rank."""
+        graph = get_default_graph()
+        graph._check_open("an initializer")
+        return Operation(self._core.initializer(graph._core), graph)
+
+    def broadcast(self):
+        """An operation that sets all variables of the default graph to rank 0's:
+        after it alone restored a checkpoint."""
+        graph = get_default_graph()
+        graph._check_open("a broadcast")
+        return Operation(self._core.broadcast(graph._core), graph)
+
+    def check_replicas(self, session):
+        """Compares checksums of all trainable variables between the ranks.
+
+        MismatchError names those that differ. All ranks call it between the same
+        steps.
+        """
+        with session.graph.as_default():
+            variables = trainable_variables()
+        if self.size > 1:
+            names = [v.op.name for v in variables]
+            self._core.check_replicas(names, session.run(variables))
+
+    def close(self):
+        """Leaves the other ranks."""
+        self._core.close()
+
+    def __repr__(self):
+        return f"<rondo.train.Strategy {self.name}: rank {self.rank} of {self.size}>"
+
+
+class Single(Strategy):
+    """This process trains alone."""
+
+    def __init__(self):
+        super().__init__(_core.Strategy.single())
+
+
+class Ring(Strategy):
+    """All ranks of the job train one model, whose gradients they average by
+    allreduce while the backward pass goes on.
+
+    A first bucket of gradients, of `first_bucket_bytes`, makes communication begin
+    early; the others have `bucket_bytes`. `wire` is "f32", or "bf16" for half the
+    bytes.
+    """
+
+    def __init__(self, first_bucket_bytes=1 << 20, bucket_bytes=25 << 20, wire="f32"):
+        super().__init__(
+            _core.Strategy.ring(
+                first_bucket_bytes=first_bucket_bytes,
+                bucket_bytes=bucket_bytes,
+                wire=wire,
+            )
+        )
+
+
+class DistributedOptimizer(Optimizer):
+    """Changes variables as another optimizer does, by the gradients of all ranks."""
+
+    def __init__(self, strategy, optimizer):
+        super().__init__(optimizer.get_name())
+        self._strategy = strategy
+        self._opt = optimizer
+
+    def compute_gradients(self, *args, **kwargs):
+        """Those of this rank."""
+        return self._opt.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        """An operation that changes each variable by the mean of its gradients."""
+        pairs = self._strategy.exchange(grads_and_vars)
+        return self._opt.apply_gradients(pairs, global_step, name)
+
+    def get_slot(self, var, name):
+        return self._opt.get_slot(var, name)
+
+    def get_slot_names(self):
+        return self._opt.get_slot_names()
+
+    def variables(self):
+        return self._opt.variables()
+
+
+def strategy_of(graph):
+    """The strategy that trains this graph, where several ranks do; or None."""
+    found = graph.get_collection(_COLLECTION)
+    return found[0] if found else None
+
+
+def _value(x):
+    if x is None:
+        return None
+    return (x._as_tensor() if hasattr(x, "_as_tensor") else x)._value
+
+
+def _parts(gradient):
+    if isinstance(gradient, IndexedSlices):
+        parts = (gradient.values, gradient.indices, gradient.dense_shape)
+        return tuple(_value(x) for x in parts)
+    return _value(gradient), None, None
+
+
+def _gradient(parts, graph):
+    values, indices, shape = (None if x is None else Tensor(x, graph) for x in parts)
+    return values if indices is None else IndexedSlices(values, indices, shape)
+
+
+@_atexit.register
+def _close_open():
+    # A rank that ends without closing is not a rank that was lost.
+    for strategy in list(_open):
+        strategy.close()

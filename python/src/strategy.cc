@@ -1,0 +1,124 @@
+#include "rondo/train/strategy.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "array.h"
+#include "bindings.h"
+#include "dtype.h"
+#include "graph.h"
+#include "interrupt.h"
+#include "program_call.h"
+#include "rondo/graph/origin.h"
+#include "session.h"
+
+namespace rondo::python {
+namespace {
+
+// Without the GIL, and so that Ctrl-C ends the wait for other ranks.
+template <class Make>
+Strategy made(Make make) {
+  PyInterrupt::before();
+  Result<Strategy> result = Strategy::single();
+  {
+    const GilRelease release;
+    result = make();
+  }
+  PyInterrupt::after();
+  check(result.status());
+  return std::move(*result);
+}
+
+Strategy ring(double first_bucket_bytes, double bucket_bytes,
+              const std::string& wire) {
+  const auto dtype = dtype_from_name(wire);
+  if (!dtype)
+    throw Error(
+        Code::kInvalidArgument,
+        fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", wire));
+  const RingOptions options{.buckets = {first_bucket_bytes, bucket_bytes},
+                            .wire = *dtype};
+  return made([&] { return Strategy::ring(options); });
+}
+
+// [(values, indices or None, shape or None, variable)], and of the means
+// [(values, indices or None, shape or None)].
+nb::list exchange(const Strategy& self, const nb::list& given) {
+  const OriginScope line(program_line());
+  std::vector<GradientAndVariable> gradients;
+  std::shared_ptr<Graph> graph;
+  const auto value_of = [&](nb::handle item) {
+    if (item.is_none()) return Value();
+    const auto& value = nb::cast<const PyValue&>(item);
+    graph = value.graph;
+    return value.value;
+  };
+  for (nb::handle item : given)
+    gradients.push_back(
+        {Gradient(value_of(item[0]), value_of(item[1]), value_of(item[2])),
+         value_of(item[3])});
+  nb::list means;
+  const auto wrap = [&](const Value& value) {
+    return value ? nb::cast(PyValue{graph, value}) : nb::none();
+  };
+  for (const auto& [mean, variable] : self.exchange(std::move(gradients)))
+    means.append(nb::make_tuple(wrap(mean.values), wrap(mean.indices),
+                                wrap(mean.shape)));
+  return means;
+}
+
+void check_replicas(const Strategy& self, const std::vector<std::string>& names,
+                    const nb::list& arrays) {
+  std::vector<Tensor> tensors;
+  for (nb::handle array : arrays)
+    tensors.push_back(to_tensor(array, "arrays", false));
+  PyInterrupt::before();
+  Status status;
+  {
+    const GilRelease release;
+    status = self.check_replicas(names, tensors);
+  }
+  PyInterrupt::after();
+  check(status);
+}
+
+}  // namespace
+
+void bind_strategy(nb::module_& m) {
+  nb::class_<Strategy>(m, "Strategy", "How the ranks of a job train one model.")
+      .def_static("from_env",
+                  [] { return made([] { return Strategy::from_env(); }); })
+      .def_static("single", &Strategy::single)
+      .def_static("ring", &ring, nb::kw_only(), nb::arg("first_bucket_bytes"),
+                  nb::arg("bucket_bytes"), nb::arg("wire"))
+      .def_prop_ro("name", &Strategy::name)
+      .def_prop_ro("rank", &Strategy::rank)
+      .def_prop_ro("size", &Strategy::size)
+      .def("exchange", &exchange, nb::arg("gradients"),
+           "The mean of each gradient over all ranks.")
+      .def(
+          "initializer",
+          [](const Strategy& self, const PyGraph& graph) {
+            const OriginScope line(program_line());
+            return PyNode{graph.graph, &self.initializer(*graph.graph)};
+          },
+          nb::arg("graph"))
+      .def(
+          "broadcast",
+          [](const Strategy& self, const PyGraph& graph) {
+            const OriginScope line(program_line());
+            return PyNode{graph.graph, &self.broadcast(*graph.graph)};
+          },
+          nb::arg("graph"))
+      .def("check_replicas", &check_replicas, nb::arg("names"),
+           nb::arg("arrays"))
+      .def("close", [](Strategy& self) {
+        const GilRelease release;  // it says goodbye to its peers
+        self.close();
+      });
+}
+
+}  // namespace rondo::python

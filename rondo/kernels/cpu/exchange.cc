@@ -1,0 +1,114 @@
+// Exchanges with other ranks. The kernels hand their tensors to the group and
+// give their thread back.
+#include <cstring>
+
+#include "rondo/kernels/cpu/waiting_kernels.h"
+#include "rondo/kernels/exchange_group.h"
+#include "rondo/kernels/run_scope.h"
+
+namespace rondo {
+namespace {
+
+class ExchangeKernel : public AsyncKernel, public RunScope {
+ public:
+  explicit ExchangeKernel(const Node& node)
+      : sequence_(node.attrs().get<int64_t>("sequence")),
+        group_(ExchangeGroup::find(node.attrs().get<std::string>("group"))
+                   .value()) {}
+
+  void begin_run(Resources& of_run) override {
+    group_->expect(*run_of(of_run), sequence_);
+  }
+  void end_run(Resources& of_run, const Status& status) override {
+    group_->end(*run_of(of_run), status);
+  }
+  void start(KernelContext& c, Done done) final {
+    prepare(c);
+    group_->submit(
+        *run_of(c.run_resources()), sequence_, c.cancellation(),
+        [this, &c](Exchange& exchange) { return exchange_by(exchange, c); },
+        std::move(done));
+  }
+
+ protected:
+  virtual void prepare(KernelContext& /*c*/) {}
+  // On the group's thread.
+  virtual Status exchange_by(Exchange& exchange, KernelContext& c) = 0;
+
+  // Outputs that hold what the inputs do, in their memory where nobody else
+  // needs that.
+  static void take_inputs(KernelContext& c) {
+    for (int i = 0; i < c.inputs(); ++i) {
+      const Tensor& in = c.input(i);
+      Tensor& out = c.allocate_or_reuse(i, i, in.dtype(), in.shape());
+      if (out.data() != in.data() && in.bytes() > 0)
+        std::memcpy(out.data(), in.data(), in.bytes());
+    }
+  }
+  static std::span<Tensor> outputs_of(KernelContext& c) {
+    return {&c.output(0), static_cast<size_t>(c.outputs())};
+  }
+
+ private:
+  std::shared_ptr<ExchangeRun> run_of(Resources& of_run) const {
+    return of_run.find_or_make<ExchangeRun>("exchange/" + group_->name())
+        .value();
+  }
+
+  const int64_t sequence_;
+  const std::shared_ptr<ExchangeGroup> group_;
+};
+
+class AllReduce final : public ExchangeKernel {
+ public:
+  explicit AllReduce(const Node& node)
+      : ExchangeKernel(node),
+        average_(node.attrs().get<bool>("average")),
+        wire_(node.attrs().get<DType>("wire")) {}
+
+ private:
+  void prepare(KernelContext& c) override { take_inputs(c); }
+  Status exchange_by(Exchange& exchange, KernelContext& c) override {
+    return exchange.all_reduce(outputs_of(c), average_, wire_);
+  }
+
+  const bool average_;
+  const DType wire_;
+};
+
+class AllGatherRows final : public ExchangeKernel {
+ public:
+  using ExchangeKernel::ExchangeKernel;
+
+ private:
+  Status exchange_by(Exchange& exchange, KernelContext& c) override {
+    c.set_output(0, c.input(0));
+    c.set_output(1, c.input(1));
+    return exchange.all_gather_rows(c.output(0), c.output(1), c.allocator());
+  }
+};
+
+class Broadcast final : public ExchangeKernel {
+ public:
+  explicit Broadcast(const Node& node)
+      : ExchangeKernel(node),
+        root_(static_cast<int>(node.attrs().get<int64_t>("root"))) {}
+
+ private:
+  void prepare(KernelContext& c) override { take_inputs(c); }
+  Status exchange_by(Exchange& exchange, KernelContext& c) override {
+    return exchange.broadcast(outputs_of(c), root_);
+  }
+
+  const int root_;
+};
+
+}  // namespace
+
+void register_exchange_kernels(KernelRegistry& kernels) {
+  kernels.add("AllReduce", "cpu", from_class<AllReduce>());
+  kernels.add("AllGatherRows", "cpu", from_class<AllGatherRows>());
+  kernels.add("Broadcast", "cpu", from_class<Broadcast>());
+}
+
+}  // namespace rondo

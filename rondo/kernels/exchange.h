@@ -1,0 +1,37 @@
+// Exchange: what a group of ranks can do together. Operations reach the other
+// ranks by it and do not know how; rondo/train/ has the one on a Communicator.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "rondo/base/status.h"
+#include "rondo/kernels/kernel.h"
+#include "rondo/tensor/tensor.h"
+
+namespace rondo {
+
+// One thread at a time calls the exchanges, and all ranks call the same ones in
+// the same order. A failure is final.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Tensors of one type, in place; the mean over all ranks, or the sum.
+  virtual Status all_reduce(std::span<Tensor> tensors, bool average,
+                            DType wire) = 0;
+  // Both become those of all ranks, one rank's behind the other's, in memory of
+  // the allocator's.
+  virtual Status all_gather_rows(Tensor& values, Tensor& indices,
+                                 Allocator& allocator) = 0;
+  // In place.
+  virtual Status broadcast(std::span<Tensor> tensors, int root) = 0;
+
+  // From any thread: ends what is under way, and every later call, on every
+  // rank.
+  virtual void abort(const std::string& reason) = 0;
+};
+
+}  // namespace rondo

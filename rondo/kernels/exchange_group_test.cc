@@ -1,0 +1,186 @@
+#include "rondo/kernels/exchange_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What the group did, instead of what ranks would do together.
+struct Log {
+  std::mutex mutex;
+  std::vector<int> issued;
+  std::vector<std::string> aborts;
+};
+
+class Recorder final : public Exchange {
+ public:
+  explicit Recorder(std::shared_ptr<Log> log) : log_(std::move(log)) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status all_reduce(std::span<Tensor>, bool, DType) override { return {}; }
+  Status all_gather_rows(Tensor&, Tensor&, Allocator&) override { return {}; }
+  Status broadcast(std::span<Tensor>, int) override { return {}; }
+  void abort(const std::string& reason) override {
+    log_->aborts.push_back(reason);
+  }
+
+ private:
+  std::shared_ptr<Log> log_;
+};
+
+class ExchangeGroupTest : public testing::Test {
+ protected:
+  // Submits; the future is how it ended.
+  std::future<Status> submit(ExchangeRun& run, int sequence, int number) {
+    auto promise = std::make_shared<std::promise<Status>>();
+    group->submit(
+        run, sequence, cancellation,
+        [log = log, number](Exchange&) {
+          const std::lock_guard lock(log->mutex);
+          log->issued.push_back(number);
+          return Status();
+        },
+        [promise](Status status) { promise->set_value(std::move(status)); });
+    return promise->get_future();
+  }
+  void expect(ExchangeRun& run, std::initializer_list<int64_t> sequences) {
+    for (const int64_t sequence : sequences) group->expect(run, sequence);
+  }
+
+  std::shared_ptr<Log> log = std::make_shared<Log>();
+  std::shared_ptr<ExchangeGroup> group =
+      std::make_shared<ExchangeGroup>("group", std::make_unique<Recorder>(log));
+  Cancellation cancellation;
+};
+
+TEST_F(ExchangeGroupTest, IssuesByNumberWhicheverIsReadyFirst) {
+  ExchangeRun run;
+  expect(run, {7, 3, 5});
+  auto last = submit(run, 7, 7);
+  auto middle = submit(run, 5, 5);
+  auto first = submit(run, 3, 3);
+  EXPECT_TRUE(last.get().ok());
+  EXPECT_TRUE(middle.get().ok());
+  EXPECT_TRUE(first.get().ok());
+  group->end(run, {});
+  EXPECT_THAT(log->issued, ElementsAre(3, 5, 7));
+  EXPECT_THAT(log->aborts, IsEmpty());
+}
+
+TEST_F(ExchangeGroupTest, IssuesByRunInTheOrderOfTheirBeginning) {
+  ExchangeRun early;
+  ExchangeRun late;
+  expect(early, {0, 1});
+  expect(late, {0});
+  auto of_late = submit(late, 0, 10);
+  auto first = submit(early, 0, 0);
+  auto second = submit(early, 1, 1);
+  EXPECT_TRUE(of_late.get().ok());
+  EXPECT_THAT(log->issued, ElementsAre(0, 1, 10));
+  EXPECT_TRUE(first.get().ok());
+  EXPECT_TRUE(second.get().ok());
+  group->end(early, {});
+  group->end(late, {});
+}
+
+TEST_F(ExchangeGroupTest, ARunThatFailsBetweenItsExchangesEndsTheGroup) {
+  ExchangeRun run;
+  expect(run, {0, 1, 2});
+  EXPECT_TRUE(submit(run, 0, 0).get().ok());
+  auto held = submit(run, 2, 2);
+  const Status reason = error(Code::kInvalidArgument, "a bad number");
+  cancellation.cancel(reason);
+  EXPECT_EQ(held.get().message(), "a bad number");
+  // One that comes after that does not wait either.
+  EXPECT_EQ(submit(run, 1, 1).get().message(), "a bad number");
+  group->end(run, reason);
+  EXPECT_THAT(log->issued, ElementsAre(0));
+  EXPECT_THAT(log->aborts, ElementsAre(HasSubstr("a bad number")));
+}
+
+TEST_F(ExchangeGroupTest, ARunThatFailsBeforeItsExchangesEndsItToo) {
+  ExchangeRun run;
+  expect(run, {0});
+  group->end(run, error(Code::kInvalidArgument, "a bad number"));
+  EXPECT_THAT(log->aborts, ElementsAre(HasSubstr("a bad number")));
+}
+
+TEST_F(ExchangeGroupTest, TheEndOfDataBeforeTheFirstExchangeDoesNot) {
+  ExchangeRun run;
+  expect(run, {0, 1});
+  group->end(run, error(Code::kOutOfRange, "no more"));
+  EXPECT_THAT(log->aborts, IsEmpty());
+  ExchangeRun next;
+  expect(next, {0});
+  EXPECT_TRUE(submit(next, 0, 0).get().ok());
+  group->end(next, {});
+}
+
+TEST_F(ExchangeGroupTest, AfterTheFirstExchangeItDoes) {
+  ExchangeRun run;
+  expect(run, {0, 1});
+  EXPECT_TRUE(submit(run, 0, 0).get().ok());
+  group->end(run, error(Code::kOutOfRange, "no more"));
+  EXPECT_THAT(log->aborts, ElementsAre(HasSubstr("no more")));
+}
+
+TEST_F(ExchangeGroupTest, ACancelledExchangeUnderWayIsAborted) {
+  ExchangeRun run;
+  expect(run, {0});
+  std::promise<void> started;
+  std::promise<void> ended;
+  std::promise<Status> result;
+  group->submit(
+      run, 0, cancellation,
+      [&](Exchange&) {
+        started.set_value();
+        ended.get_future().wait();
+        return error(Code::kCancelled, "aborted");
+      },
+      [&](Status status) { result.set_value(std::move(status)); });
+  started.get_future().wait();
+  cancellation.cancel(error(Code::kTimeout, "too late"));
+  EXPECT_THAT(log->aborts, ElementsAre(HasSubstr("too late")));
+  ended.set_value();
+  EXPECT_EQ(result.get_future().get().message(), "aborted");
+  group->end(run, error(Code::kTimeout, "too late"));
+}
+
+TEST_F(ExchangeGroupTest, AnExchangeThatComesTwiceIsAnError) {
+  ExchangeRun run;
+  expect(run, {0, 1});
+  EXPECT_TRUE(submit(run, 0, 0).get().ok());
+  EXPECT_THAT(submit(run, 0, 0).get().message(), HasSubstr("comes twice"));
+  EXPECT_TRUE(submit(run, 1, 1).get().ok());
+  group->end(run, {});
+}
+
+TEST_F(ExchangeGroupTest, IsFoundByNameWhileItLives) {
+  EXPECT_FALSE(ExchangeGroup::find("group").ok());
+  ExchangeGroup::publish(group).value();
+  EXPECT_EQ(ExchangeGroup::find("group").value(), group);
+  auto other =
+      std::make_shared<ExchangeGroup>("group", std::make_unique<Recorder>(log));
+  EXPECT_FALSE(ExchangeGroup::publish(other).ok());
+  group.reset();
+  ExchangeGroup::publish(other).value();
+}
+
+TEST_F(ExchangeGroupTest, WhatComesAfterTheEndFails) {
+  ExchangeRun run;
+  expect(run, {0});
+  group->close();
+  EXPECT_THAT(submit(run, 0, 0).get().message(), HasSubstr("is closed"));
+  group->end(run, {});
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,49 @@
+#include "rondo/train/buckets.h"
+
+#include <algorithm>
+#include <map>
+
+namespace rondo {
+namespace {
+
+struct Open {
+  std::vector<size_t> members;
+  double bytes = 0;
+};
+
+}  // namespace
+
+std::vector<std::vector<size_t>> plan_buckets(
+    const std::vector<GradientAndVariable>& gradients,
+    const BucketOptions& options) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].gradient) order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](size_t i) {
+    return gradients[i].gradient.values.node->id();
+  });
+  std::vector<std::vector<size_t>> buckets;
+  std::map<DType, Open> open;
+  const auto close = [&](Open& bucket) {
+    if (!bucket.members.empty()) buckets.push_back(std::move(bucket.members));
+    bucket = {};
+  };
+  for (const size_t i : order) {
+    const auto& [gradient, variable] = gradients[i];
+    if (gradient.sparse()) {
+      buckets.push_back({i});
+      continue;
+    }
+    // The variable's shape is known where the gradient's may not be.
+    const double bytes = bytes_of({gradient.values.dtype(), variable.shape()});
+    Open& bucket = open[gradient.values.dtype()];
+    const double room = buckets.empty() ? options.first_bytes : options.bytes;
+    if (bucket.bytes + bytes > room) close(bucket);
+    bucket.members.push_back(i);
+    bucket.bytes += bytes;
+  }
+  for (auto& [dtype, bucket] : open) close(bucket);
+  return buckets;
+}
+
+}  // namespace rondo

@@ -1,0 +1,27 @@
+// Buckets: which gradients travel together, and in which order.
+#pragma once
+
+#include <vector>
+
+#include "rondo/graph/optimizers.h"
+
+namespace rondo {
+
+struct BucketOptions {
+  // The first one is small, so that communication begins early; the others are
+  // large, so that latency is paid seldom.
+  double first_bytes = 1 << 20;
+  double bytes = 25 << 20;
+};
+
+// Numbers of gradients in the order in which they become ready, cut into
+// buckets. A bucket has gradients of one type, at least one, and more while
+// they fit. A sparse gradient is alone. Those that are empty are in none.
+//
+// gradients() makes its nodes from the loss backwards, so a gradient whose node
+// is older is ready earlier; it is the same on every rank.
+RONDO_API std::vector<std::vector<size_t>> plan_buckets(
+    const std::vector<GradientAndVariable>& gradients,
+    const BucketOptions& options = {});
+
+}  // namespace rondo

@@ -1,0 +1,81 @@
+#include "rondo/train/communicator_exchange.h"
+
+#include <numeric>
+
+#include "rondo/tensor/dtype.h"
+
+namespace rondo {
+namespace {
+
+// f32 as bf16, one behind the other, and back.
+Tensor narrowed(std::span<const Tensor> tensors) {
+  int64_t count = 0;
+  for (const Tensor& tensor : tensors) count += tensor.count();
+  Tensor narrow = Tensor::empty({count}, DType::kBF16);
+  auto to = narrow.span<BFloat16>().begin();
+  for (const Tensor& tensor : tensors)
+    for (const float x : tensor.span<float>()) *to++ = BFloat16::from_float(x);
+  return narrow;
+}
+
+void widen(const Tensor& narrow, std::span<Tensor> tensors) {
+  auto from = narrow.span<BFloat16>().begin();
+  for (Tensor& tensor : tensors)
+    for (float& x : tensor.span<float>()) x = (from++)->to_float();
+}
+
+Shape with_rows(const Shape& shape, int64_t rows) {
+  std::vector<int64_t> extents(shape.extents().begin(), shape.extents().end());
+  extents[0] = rows;
+  return Shape(extents);
+}
+
+}  // namespace
+
+Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors, bool average,
+                                        DType wire) {
+  const CallOptions options{.op = average ? ReduceOp::kAvg : ReduceOp::kSum};
+  if (wire != tensors[0].dtype()) {
+    Tensor narrow = narrowed(tensors);
+    RONDO_RETURN_IF_ERROR(comm_.allreduce(narrow, options));
+    widen(narrow, tensors);
+    return {};
+  }
+  const std::vector<View> views(tensors.begin(), tensors.end());
+  return comm_.allreduce(std::span<const View>(views), options);
+}
+
+Status CommunicatorExchange::all_gather_rows(Tensor& values, Tensor& indices,
+                                             Allocator& allocator) {
+  const int64_t mine = indices.count();
+  if (values.shape().rank() == 0 || values.shape()[0] != mine)
+    return error(Code::kInvalidArgument,
+                 "the rows have shape {}, and there are {} indices",
+                 values.shape().to_string(), mine);
+  std::vector<int64_t> rows(static_cast<size_t>(comm_.size()));
+  RONDO_RETURN_IF_ERROR(
+      comm_.allgather(std::span<const int64_t>(&mine, 1), rows));
+  const int64_t total = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+  Tensor all_indices = allocator.allocate(indices.dtype(), {total});
+  RONDO_RETURN_IF_ERROR(comm_.allgatherv(indices, all_indices, rows));
+  Tensor all_values =
+      allocator.allocate(values.dtype(), with_rows(values.shape(), total));
+  const int64_t width = with_rows(values.shape(), 1).count();
+  for (int64_t& count : rows) count *= width;
+  RONDO_RETURN_IF_ERROR(comm_.allgatherv(values, all_values, rows));
+  values = std::move(all_values);
+  indices = std::move(all_indices);
+  return {};
+}
+
+Status CommunicatorExchange::broadcast(std::span<Tensor> tensors, int root) {
+  for (Tensor& tensor : tensors) {
+    // As bytes: some types have no arithmetic.
+    const View bytes(tensor.data(), static_cast<int64_t>(tensor.bytes()),
+                     DType::kU8);
+    RONDO_RETURN_IF_ERROR(comm_.broadcast(bytes, {.root = root}));
+  }
+  return {};
+}
+
+}  // namespace rondo

@@ -1,0 +1,26 @@
+// CommunicatorExchange: exchanges of graphs by a Communicator.
+#pragma once
+
+#include "rondo/collectives/communicator.h"
+#include "rondo/kernels/exchange.h"
+
+namespace rondo {
+
+class CommunicatorExchange final : public Exchange {
+ public:
+  explicit CommunicatorExchange(Communicator comm) : comm_(std::move(comm)) {}
+
+  int rank() const override { return comm_.rank(); }
+  int size() const override { return comm_.size(); }
+  Status all_reduce(std::span<Tensor> tensors, bool average,
+                    DType wire) override;
+  Status all_gather_rows(Tensor& values, Tensor& indices,
+                         Allocator& allocator) override;
+  Status broadcast(std::span<Tensor> tensors, int root) override;
+  void abort(const std::string& reason) override { comm_.abort(reason); }
+
+ private:
+  Communicator comm_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,29 @@
+// exchanged_gradients: the rewrite that makes training synchronous. Between
+// gradients and updates it puts exchanges between the ranks of a group.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/train/buckets.h"
+
+namespace rondo {
+
+struct GradientExchange {
+  std::string group;
+  int size = 1;  // ranks of the group
+  BucketOptions buckets = {};
+  DType wire = DType::kF32;  // in which f32 travels: f32 or bf16
+};
+
+// The mean of each gradient over all ranks. Dense ones travel in buckets,
+// sparse ones as rows. Nothing but its own gradients holds a bucket up, and an
+// update that takes these gradients waits for its bucket alone.
+RONDO_API std::vector<GradientAndVariable> exchanged_gradients(
+    std::vector<GradientAndVariable> gradients,
+    const GradientExchange& exchange);
+
+// The first sequence number that no exchange of this group has in the graph.
+RONDO_API int64_t next_sequence(const Graph& graph, const std::string& group);
+
+}  // namespace rondo

@@ -1,0 +1,179 @@
+#include "rondo/train/strategy.h"
+
+#include <map>
+#include <mutex>
+
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/exchange.h"
+#include "rondo/graph/ops/state.h"
+#include "rondo/kernels/exchange_group.h"
+#include "rondo/rendezvous/job_env.h"
+#include "rondo/train/communicator_exchange.h"
+#include "rondo/train/replica_check.h"
+#include "rondo/train/strategy_name.h"
+
+namespace rondo {
+
+struct Strategy::State {
+  int rank = 0;
+  int size = 1;
+  GradientExchange exchange;
+  std::shared_ptr<ExchangeGroup> group;
+  std::mutex mutex;
+  Communicator comm;  // guarded by mutex; empty once closed
+};
+
+namespace {
+
+// The rings of this job by the name of their group, so that a program may ask
+// for its strategy wherever it needs it.
+struct Rings {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<void>> states;  // guarded by mutex
+};
+
+Rings& rings() {
+  static auto* const all = new Rings;
+  return *all;
+}
+
+}  // namespace
+
+Result<Strategy> Strategy::from_env(const Env& env) {
+  RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
+  const auto name = env.get("RONDO_STRATEGY");
+  StrategyKind kind =
+      job.size > 1 ? StrategyKind::kRing : StrategyKind::kSingle;
+  if (name) {
+    auto parsed = parse_strategy(*name);
+    if (!parsed.ok()) return parsed.status().with_context("RONDO_STRATEGY");
+    kind = *parsed;
+  }
+  if (kind == StrategyKind::kSingle) return single();
+  return ring();
+}
+
+Strategy Strategy::single() { return Strategy("single"); }
+
+Result<Strategy> Strategy::ring(RingOptions options) {
+  Rings& all = rings();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<void>& known = all.states[options.group];
+  if (auto state = std::static_pointer_cast<State>(known.lock()))
+    return Strategy("ring", state);
+  RONDO_ASSIGN_OR_RETURN(auto settings,
+                         CommunicatorOptions::from_env(Env::process()));
+  settings.name = options.group;
+  RONDO_ASSIGN_OR_RETURN(auto comm, Communicator::world(std::move(settings)));
+  RONDO_ASSIGN_OR_RETURN(Strategy made,
+                         joined(std::move(comm), std::move(options)));
+  known = made.state_;
+  return made;
+}
+
+Result<Strategy> Strategy::ring(Communicator comm, RingOptions options) {
+  if (!comm.valid())
+    return error(Code::kInvalidArgument, "the communicator is empty");
+  return joined(std::move(comm), std::move(options));
+}
+
+Result<Strategy> Strategy::joined(Communicator comm, RingOptions options) {
+  if (options.wire != DType::kF32 && options.wire != DType::kBF16)
+    return error(Code::kInvalidArgument,
+                 "f32 gradients cannot travel as {}: expected f32 or bf16",
+                 name_of(options.wire));
+  auto state = std::make_shared<State>();
+  state->rank = comm.rank();
+  state->size = comm.size();
+  state->exchange = {options.group, comm.size(), options.buckets, options.wire};
+  state->group = std::make_shared<ExchangeGroup>(
+      options.group, std::make_unique<CommunicatorExchange>(comm));
+  RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
+  state->comm = std::move(comm);
+  return Strategy("ring", std::move(state));
+}
+
+int Strategy::rank() const { return state_ ? state_->rank : 0; }
+int Strategy::size() const { return state_ ? state_->size : 1; }
+
+DistributedOptimizer Strategy::distribute(Optimizer& optimizer) const {
+  return {*this, optimizer};
+}
+
+std::vector<GradientAndVariable> Strategy::exchange(
+    std::vector<GradientAndVariable> gradients) const {
+  if (size() == 1) return gradients;
+  return exchanged_gradients(std::move(gradients), state_->exchange);
+}
+
+Node& Strategy::initializer(Graph& graph) const {
+  Node& initialized = rondo::initializer(graph);
+  if (size() == 1) return initialized;
+  const ControlScope after(graph, {&initialized}, true);
+  return broadcast(graph);
+}
+
+Node& Strategy::broadcast(Graph& graph) const {
+  const std::vector<Value> variables = graph.collection(kVariables);
+  if (size() == 1 || variables.empty()) return group(graph, {}, "broadcast");
+  const NameScope scope(graph, state_->exchange.group);
+  std::vector<Value> values;
+  for (const Value& variable : variables)
+    values.push_back(read_variable(variable));
+  values = rondo::broadcast(
+      values, {.group = state_->exchange.group,
+               .sequence = next_sequence(graph, state_->exchange.group),
+               .name = "variables"});
+  std::vector<Node*> assigned;
+  for (size_t i = 0; i < variables.size(); ++i)
+    assigned.push_back(assign(variables[i], values[i]).node);
+  return group(graph, assigned, "broadcast");
+}
+
+Status Strategy::check_replicas(Session& session) const {
+  const auto& collections = session.graph().collections();
+  const auto at = collections.find(kTrainable);
+  if (size() == 1 || at == collections.end()) return {};
+  std::vector<std::string> names;
+  for (const Value& variable : at->second)
+    names.push_back(variable_name(variable));
+  RONDO_ASSIGN_OR_RETURN(const auto tensors, session.run(at->second, {}));
+  return check_replicas(names, tensors);
+}
+
+Status Strategy::check_replicas(const std::vector<std::string>& names,
+                                const std::vector<Tensor>& tensors) const {
+  if (size() == 1) return {};
+  Communicator comm;
+  {
+    const std::lock_guard lock(state_->mutex);
+    comm = state_->comm;
+  }
+  if (!comm.valid())
+    return error(Code::kInvalidArgument, "the strategy is closed");
+  return compare_replicas(comm, names, tensors);
+}
+
+void Strategy::close() {
+  if (!state_) return;
+  Communicator last;
+  {
+    const std::lock_guard lock(state_->mutex);
+    last = std::exchange(state_->comm, Communicator());
+  }
+  state_->group->close();
+}
+
+Node& DistributedOptimizer::apply_gradients(
+    const std::vector<GradientAndVariable>& gradients, Value global_step,
+    const std::string& name) {
+  return optimizer_.apply_gradients(strategy_.exchange(gradients), global_step,
+                                    name);
+}
+
+Value DistributedOptimizer::update(Value /*variable*/,
+                                   const Gradient& /*gradient*/) {
+  throw Error(Code::kInternal, "a distributed optimizer has no update");
+}
+
+}  // namespace rondo

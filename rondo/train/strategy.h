@@ -1,0 +1,105 @@
+// Strategy: how the ranks of a job train one model.
+//
+//   Strategy strategy = Strategy::from_env().value();
+//   Momentum momentum({.learning_rate = 0.1});
+//   auto optimizer = strategy.distribute(momentum);
+//   Node& train = optimizer.minimize(loss);
+//   session.run(strategy.initializer(graph));
+//
+// Every rank builds the same graph and feeds its own share of each batch. With
+// the ring, gradients are averaged over all ranks before the updates, so the
+// variables stay the same on all of them, and a step is that of one process on
+// the whole batch.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rondo/base/env.h"
+#include "rondo/collectives/communicator.h"
+#include "rondo/runtime/session.h"
+#include "rondo/train/exchanged_gradients.h"
+
+namespace rondo {
+
+struct RingOptions {
+  std::string group = "ring";  // a name in this process
+  BucketOptions buckets = {};
+  // As what f32 gradients travel: f32, or bf16 in half the bytes.
+  DType wire = DType::kF32;
+};
+
+class DistributedOptimizer;
+
+// Copies are the same strategy. The ring's communicator closes with the last of
+// them and the last session that ran its graph, or by close(). Any thread, but
+// which exchange comes first must not differ between ranks: one run at a time
+// trains.
+class RONDO_API Strategy {
+ public:
+  // What RONDO_STRATEGY says (`rondo run --strategy`); unset: the ring in a job
+  // of several ranks, single otherwise.
+  static Result<Strategy> from_env(const Env& env = Env::process());
+  // This process trains alone.
+  static Strategy single();
+  // All ranks of this job. Asked for again, the same one.
+  static Result<Strategy> ring(RingOptions options = {});
+  // The ranks of this communicator, which is the strategy's from then on.
+  static Result<Strategy> ring(Communicator comm, RingOptions options = {});
+
+  const std::string& name() const { return name_; }
+  int rank() const;
+  int size() const;
+
+  // An optimizer whose updates are those of all ranks together. It refers to
+  // this one, which keeps the slots.
+  DistributedOptimizer distribute(Optimizer& optimizer) const;
+  // The mean of each gradient over all ranks: what distribute() updates by.
+  std::vector<GradientAndVariable> exchange(
+      std::vector<GradientAndVariable> gradients) const;
+  // Initialises all variables of the graph, then sets them to rank 0's.
+  Node& initializer(Graph& graph) const;
+  // Only the latter: after a checkpoint was restored on rank 0.
+  Node& broadcast(Graph& graph) const;
+  // Compares the checksums of all trainable variables; the error names those
+  // that differ and where. All ranks call it between the same steps.
+  Status check_replicas(Session& session) const;
+  // The same for tensors that the caller fetched, with their names.
+  Status check_replicas(const std::vector<std::string>& names,
+                        const std::vector<Tensor>& tensors) const;
+
+  // Leaves the group; exchanges from then on fail.
+  void close();
+
+ private:
+  struct State;
+  explicit Strategy(std::string name, std::shared_ptr<State> state = nullptr)
+      : name_(std::move(name)), state_(std::move(state)) {}
+  static Result<Strategy> joined(Communicator comm, RingOptions options);
+
+  std::string name_;
+  std::shared_ptr<State> state_;  // nullptr: single
+};
+
+class RONDO_API DistributedOptimizer final : public Optimizer {
+ public:
+  DistributedOptimizer(Strategy strategy, Optimizer& optimizer)
+      : Optimizer(optimizer.name()),
+        strategy_(std::move(strategy)),
+        optimizer_(optimizer) {}
+
+  Node& apply_gradients(const std::vector<GradientAndVariable>& gradients,
+                        Value global_step = {},
+                        const std::string& name = {}) override;
+  Value slot(Value variable, std::string_view what) const override {
+    return optimizer_.slot(variable, what);
+  }
+
+ private:
+  Value update(Value variable, const Gradient& gradient) override;
+
+  const Strategy strategy_;
+  Optimizer& optimizer_;
+};
+
+}  // namespace rondo

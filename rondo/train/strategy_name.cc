@@ -1,0 +1,25 @@
+#include "rondo/train/strategy_name.h"
+
+#include <utility>
+
+namespace rondo {
+namespace {
+
+constexpr std::pair<std::string_view, StrategyKind> kNames[] = {
+    {"single", StrategyKind::kSingle},
+    {"ring", StrategyKind::kRing},
+    {"allreduce", StrategyKind::kRing}};
+
+}  // namespace
+
+Result<StrategyKind> parse_strategy(std::string_view name) {
+  std::string known;
+  for (const auto& [its, kind] : kNames) {
+    if (its == name) return kind;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", its);
+  }
+  return error(Code::kInvalidArgument,
+               "there is no strategy \"{}\"; there are {}", name, known);
+}
+
+}  // namespace rondo

@@ -1,0 +1,122 @@
+"""Strategies in jobs of real processes, C++ and Python: what `rondo run` starts
+trains as one process does, and says who was lost."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from ranks import BUILD, RONDO, clean_env, rondo_run, wait_until
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
+PYTHON = [sys.executable, EXAMPLES / "train_ring.py"]
+
+
+def losses(ranks, *program, strategy=None):
+    """What rank 0 prints after each step."""
+    options = ["--strategy", strategy] if strategy else []
+    done = rondo_run("-n", ranks, "--no-prefix", *options, "--", *program, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r"^step \d+: loss ([0-9.]+)$", done.stdout, re.M)
+    return [float(x) for x in found]
+
+
+@pytest.mark.parametrize("model", ["mlp", "lenet", "embedding"])
+def test_python_trains_as_one_process(model):
+    program = [*PYTHON, "--model", model, "--steps", 8]
+    alone = losses(1, *program)
+    assert len(alone) == 8 and alone[-1] < alone[0]
+    for ranks in (2, 4):
+        together = losses(ranks, *program, strategy="ring")
+        assert together == pytest.approx(alone, abs=2e-5), ranks
+
+
+def test_cpp_trains_as_one_process():
+    program = [BUILD / "examples/train_ring", 20]
+    alone = losses(1, *program)
+    assert len(alone) == 20 and alone[-1] < alone[0]
+    for ranks in (2, 4):
+        # Of several ranks, the ring is what from_env() takes unless told.
+        assert losses(ranks, *program) == pytest.approx(alone, abs=2e-5), ranks
+
+
+def test_single_ranks_train_for_themselves():
+    done = rondo_run(
+        *["-n", 2, "--no-prefix", "--strategy", "single", "--"],
+        *[*PYTHON, "--steps", 2],
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("step 1:") == 2
+
+
+def test_unknown_strategy():
+    done = rondo_run("-n", 2, "--strategy", "rign", "--", "true")
+    assert done.returncode != 0
+    assert 'no strategy "rign"; there are single, ring, allreduce' in done.stderr
+
+
+def test_checkpoints_are_rank_0s_and_all_go_on_from_them(tmp_path):
+    program = [*PYTHON, "--checkpoint", tmp_path / "run"]
+    first = losses(2, *program, "--steps", 3, strategy="ring")
+    again = losses(2, *program, "--steps", 1, strategy="ring")
+    # Everybody has what rank 0 restored: the loss goes on from where it was.
+    assert abs(again[0] - first[-1]) < abs(again[0] - first[0])
+
+
+WORKER = """
+import os, sys
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Strategy.from_env()
+x = rd.placeholder(rd.float32, [None, 4])
+w = rd.get_variable("w", [4, 4])
+loss = rd.reduce_mean(rd.square(rd.matmul(x, w)))
+opt = strategy.distribute(rd.train.GradientDescentOptimizer(0.1))
+train_op = opt.minimize(loss)
+session = rd.Session()
+session.run(strategy.initializer())
+print("ready", strategy.rank, os.getpid(), flush=True)
+try:
+    while True:
+        session.run(train_op, {x: np.ones([2, 4], np.float32)})
+except rd.Error as e:
+    print("failed", type(e).__name__, e, flush=True)
+    sys.exit(3)
+"""
+
+
+def test_a_killed_worker_is_named_by_the_others(tmp_path):
+    program = tmp_path / "worker.py"
+    program.write_text(WORKER)
+    out = tmp_path / "out"
+    with open(out, "wb") as file:
+        job = subprocess.Popen(
+            [RONDO, "run", "-n", "3", "--no-prefix", "--grace", "20"]
+            + ["--", sys.executable, program],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=clean_env(),
+        )
+    try:
+        ready = wait_until(
+            lambda: (
+                len(found := re.findall(r"^ready (\d) (\d+)$", out.read_text(), re.M))
+                == 3
+                and dict(found)
+            ),
+            60,
+            out.read_text,
+        )
+        os.kill(int(ready["1"]), signal.SIGKILL)
+        job.wait(60)
+    finally:
+        if job.poll() is None:
+            job.terminate()
+            job.wait()
+    text = out.read_text()
+    assert len(re.findall(r"^failed PeerLostError .*rank 1\b", text, re.M)) == 2, text
+    assert "AllReduce" in text, text
