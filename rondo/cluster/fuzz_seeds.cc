@@ -61,9 +61,8 @@ std::string parts() {
 std::string store_requests() {
   using namespace store_wire;
   std::string bytes = "c";  // a client, not a stranger
-  for (const Operation operation :
-       {Operation::kSet, Operation::kGet, Operation::kAdd,
-        Operation::kRemove}) {
+  for (const Operation operation : {Operation::kSet, Operation::kGet,
+                                    Operation::kAdd, Operation::kRemove}) {
     const bool sets = operation == Operation::kSet;
     const Header header = encode(Request{operation, 3, sets ? 5u : 0u, 0});
     bytes.append(header.data(), header.size());
@@ -97,5 +96,6 @@ int main(int argc, char** argv) {
   write(to, "worker_service_fuzz", "parts", parts());
   write(to, "tcp_store_fuzz", "requests", store_requests());
   // A device filter, and a flag.
-  write(to, "control_fuzz", "create", std::string("\n\7/job:ps\x10\1") + "\xff\3");
+  write(to, "control_fuzz", "create",
+        std::string("\n\7/job:ps\x10\1") + "\xff\3");
 }

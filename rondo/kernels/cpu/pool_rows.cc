@@ -48,8 +48,8 @@ void spread_row(const WindowRow& s, const float* HWY_RESTRICT grad,
     for (int64_t c = 0; c < s.lanes; c += step) {
       float* const window = x + j * s.next + c;
       const auto from = hn::LoadU(d, grad + j * s.out + c);
-      const auto place = hn::PromoteTo(
-          Numbers(), hn::LoadU(Bytes(), where + j * s.out + c));
+      const auto place =
+          hn::PromoteTo(Numbers(), hn::LoadU(Bytes(), where + j * s.out + c));
       int32_t k = 0;
       for (int64_t row = 0; row < s.height; ++row)
         for (int64_t column = 0; column < s.width; ++column, ++k)
