@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "rondo/cluster/control.h"
+#include "rondo/cluster/methods.h"
 #include "rondo/cluster/peers.h"
 #include "rondo/cluster/remote_session.h"
 #include "rondo/graph/graph.h"
@@ -359,17 +360,23 @@ TEST(Server, JoinWaitsForTheWholeEnd) {
 }
 
 TEST(Server, AClientThatVanishesIsForgotten) {
-  Cluster cluster(1, {.lease = seconds(0.05)});
-  auto control = ControlClient::make(address(cluster[1]), {}).value();
-  ASSERT_TRUE(control->hello(Deadline(seconds(30))).ok());
-  // Makes a session and is never heard of again.
-  ASSERT_TRUE(control->create_session({}, Deadline(seconds(30))).ok());
+  Cluster cluster(1, {.lease = Duration(1)});
+  const Deadline deadline(seconds(30));
+  Peer peer =
+      reach(address(cluster[1]), "", {.caller = "a test"}, deadline).value();
+  const auto made = peer.control->create_session({}, deadline).value();
   Graph graph;
   const Far stays(graph, cluster[1]);
-  const Deadline deadline(seconds(30));
-  while (control->status(deadline)->sessions != 1 && !deadline.passed())
+  // A lease is for those who have been there.
+  EXPECT_EQ(peer.control->status(deadline)->sessions, 2);
+  const std::string body =
+      wire::Writer().number(static_cast<int64_t>(made.session)).take();
+  ASSERT_TRUE(
+      peer.link->call({number(Method::kAttach), body, {}}, deadline).ok());
+  peer.link.reset();  // and is never heard of again
+  while (peer.control->status(deadline)->sessions != 1 && !deadline.passed())
     std::this_thread::yield();
-  EXPECT_EQ(control->status(deadline)->sessions, 1);
+  EXPECT_EQ(peer.control->status(deadline)->sessions, 1);
 }
 
 TEST(Server, StopEndsWhatRuns) {

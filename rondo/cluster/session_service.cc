@@ -1,5 +1,7 @@
 #include "rondo/cluster/session_service.h"
 
+#include <algorithm>
+
 #include "rondo/base/log.h"
 #include "rondo/cluster/answer_on_thread.h"
 #include "rondo/cluster/methods.h"
@@ -12,6 +14,9 @@ namespace rondo {
 namespace {
 
 constexpr size_t kMostCancelled = 1024;
+// A client that is there may still take a while from the answer to its call to
+// its first word on the link, however short the lease is.
+constexpr Duration kLeastFirstLease = std::chrono::seconds(30);
 
 Status no_session(uint64_t session) {
   return error(Code::kCancelled,
@@ -60,7 +65,7 @@ Result<SessionInfo> SessionService::create(const ClusterSessionOptions& options,
                          open_(entry->graph, options, deadline));
   SessionInfo info{random_u64(), entry->session->devices()};
   const MutexLock lock(mutex_);
-  entry->lease = Deadline(lease_);
+  entry->lease = Deadline(std::max(lease_, kLeastFirstLease));
   sessions_[info.session] = std::move(entry);
   changed_.notify_all();
   return info;

@@ -20,8 +20,8 @@
 namespace rondo {
 
 // A session is kept while a link of its client's is attached to it. Once there
-// is none, the client has so much time to come back (the lease); then its
-// session is closed. Thread-safe.
+// is none, the client has so much time to come back (the lease), and half a
+// minute at least to come at all; then its session is closed. Thread-safe.
 class SessionService {
  public:
   using Open = std::function<Result<std::unique_ptr<Session>>(
