@@ -1,6 +1,9 @@
 """Decays, moving averages, optimizers of several operations, ClusterSpec, device
 functions, samplers: by what NumPy says, or by what is documented."""
 
+import contextlib
+import threading
+
 import numpy as np
 import pytest
 
@@ -252,6 +255,29 @@ def test_count_up_to():
         with pytest.raises(rd.OutOfRangeError, match="limit of 2"):
             session.run(count)
         assert session.run(v) == 2
+
+
+def test_count_up_to_by_many_threads():
+    """No two of them get the same number, and none one too many."""
+    v = rd.Variable(np.int64(0), trainable=False)
+    count, start = v.count_up_to(2), rd.variables_initializer([v])
+    with rd.Session() as session:
+
+        def work(got):
+            together.wait(60)
+            for _ in range(2):
+                with contextlib.suppress(rd.OutOfRangeError):
+                    got.append(int(session.run(count)))
+
+        for _ in range(40):
+            session.run(start)
+            got, together = [], threading.Barrier(4)
+            threads = [threading.Thread(target=work, args=(got,)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            assert sorted(got) == [0, 1] and session.run(v) == 2
 
 
 def test_samples_are_different_and_as_often_as_expected():

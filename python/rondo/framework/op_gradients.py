@@ -4,7 +4,6 @@ import contextlib
 
 from .. import _core
 from ..errors import InvalidArgumentError
-from .graph import Operation
 
 # By name: functions (op, *gradients of its outputs) -> gradients of its inputs.
 _registered = {"Identity": lambda op, *grads: list(grads)}
@@ -117,4 +116,4 @@ def with_gradient(made, function, origin):
         origin,
     )
     graph._host_functions.append(asked)
-    return Operation(outer, graph)
+    return graph._added(outer)
