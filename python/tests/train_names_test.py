@@ -403,3 +403,24 @@ def test_names_made_unique_begin_again_with_the_scope():
     assert names == [
         f"model/dense{n}/{v}" for n in ("", "_1") for v in ("kernel", "bias")
     ]
+
+
+def test_devices_within_a_setter_are_left_alone():
+    setter = rd.train.replica_device_setter(cluster=CLUSTER, merge_devices=False)
+    with rd.device(setter):
+        with rd.device("/cpu:1"):
+            within = rd.constant(1)
+        assert rd.constant(1).device == "/job:worker"
+    assert within.device == "/cpu:1"
+    with pytest.raises(rd.InvalidArgumentError, match="ps_strategy is 3"):
+        rd.train.replica_device_setter(cluster=CLUSTER, ps_strategy=3)
+
+
+def test_what_cancels_a_producer_is_the_programs_own():
+    stop = rd.no_op()
+    rd.train.input_producer(np.arange(3), cancel_op=stop)
+    rd.train.string_input_producer(["a"], cancel_op=stop)
+    runners = rd.get_collection(rd.GraphKeys.QUEUE_RUNNERS)
+    assert [r.cancel_op is stop for r in runners] == [True, False, True]
+    with pytest.raises(rd.InvalidArgumentError, match="nothing to take batches from"):
+        rd.train.batch([rd.constant(1)], 2, num_threads=0)
