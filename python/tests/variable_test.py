@@ -98,3 +98,16 @@ def test_layers_of_what_they_are_not_for():
     ):
         with pytest.raises(rd.InvalidArgumentError, match=why):
             call()
+
+
+def test_reuse_holds_in_all_scopes_within():
+    with rd.variable_scope("a"):
+        with rd.variable_scope("b", reuse=False):
+            first = rd.get_variable("v", [])
+    with rd.variable_scope("a", reuse=True):
+        with rd.variable_scope("b", reuse=False):
+            assert rd.get_variable("v") is first
+    with rd.variable_scope("a"):
+        with rd.variable_scope("b"):
+            with pytest.raises(rd.InvalidArgumentError, match="exists"):
+                rd.get_variable("v", [])

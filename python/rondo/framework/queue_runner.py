@@ -7,7 +7,13 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from ..errors import (
+    CancelledError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    PeerLostError,
+    UnavailableError,
+)
 from .coordinator import Coordinator
 from .graph import GraphKeys, get_default_graph
 from .session import get_default_session
@@ -152,10 +158,16 @@ class QueueRunner:
 
     @staticmethod
     def _try(sess, op):
-        """Runs `op` unless the session is closed, which ends all waits as well."""
+        """Runs `op` unless the session is closed, which ends all waits as well, or
+        the queue is gone with its task."""
         try:
             sess.run(op)
-        except (CancelledError, InvalidArgumentError):
+        except (
+            CancelledError,
+            InvalidArgumentError,
+            PeerLostError,
+            UnavailableError,
+        ):
             pass
 
 

@@ -157,6 +157,7 @@ class Variable(Operators):
 
     def count_up_to(self, limit):
         """Adds 1; gives what it was before. OutOfRangeError once that is `limit`."""
+        from ..ops.critical_section import CriticalSection
         from ..ops.host_call import py_func
 
         def check(count):
@@ -164,12 +165,17 @@ class Variable(Operators):
                 raise OutOfRangeError(f'"{self._name}" reached its limit of {limit}')
             return count
 
-        with self.graph.name_scope("count_up_to"):
-            before = py_func(check, [self], self.dtype)
+        def counted():
+            before = py_func(check, [self.read_value()], self.dtype)
             before.set_shape([])
             with self.graph.control_dependencies([before.op]):
                 after = self._change("AssignAdd", [self._value_for(1)])
                 return after - self._value_for(1)
+
+        # One at a time, else two runs would both see the last number.
+        with self.graph.as_default(), self.graph.on_device_of(self.op):
+            section = CriticalSection(shared_name=f"{self._name}/count_up_to")
+        return section.execute(counted, "count_up_to")
 
     def scatter_update(self, indices, rows, name=None):
         """Sets rows; gives the new value."""

@@ -84,9 +84,10 @@ def variable_scope(
     """Names of variables got within begin with this one.
 
     With reuse=True get_variable gives those that exist, with AUTO_REUSE those
-    that exist and makes others. `default_name`, for a name of None, is made
-    unique. `caching_device`, `partitioner` and `use_resource` are taken for the
-    sake of TensorFlow's programs: a variable is one, and read where it is.
+    that exist and makes others; else it is as outside. `default_name`, for a name
+    of None, is made unique. `caching_device`, `partitioner` and `use_resource` are
+    taken for the sake of TensorFlow's programs: a variable is one, and read where
+    it is.
     """
     if custom_getter is not None or constraint is not None:
         raise InvalidArgumentError(
@@ -108,7 +109,7 @@ def variable_scope(
         name = f"{outer.name}/{label}" if outer.name else label
     scope = VariableScope(
         name,
-        inherited.reuse if reuse is None else reuse,
+        reuse or inherited.reuse,  # who reuses, does so in all scopes within
         initializer or inherited.initializer,
         as_dtype(dtype) if dtype is not None else inherited.dtype,
         regularizer or inherited.regularizer,

@@ -9,6 +9,7 @@ import os as _os
 import types as _types
 
 from ..errors import InvalidArgumentError
+from ..framework.meta_graph import export_meta_graph
 from ..framework.saver import Saver, import_meta_graph
 from ._missing import getattr_of
 
@@ -59,12 +60,19 @@ def predict_signature_def(inputs, outputs):
 
 def simple_save(session, export_dir, inputs, outputs, legacy_init_op=None):
     """Writes the session's graph and variables, with one signature."""
+    _refuse(legacy_init_op=legacy_init_op)
     builder = SavedModelBuilder(export_dir)
     signature = predict_signature_def(inputs, outputs)
     builder.add_meta_graph_and_variables(
         session, ["serve"], {"serving_default": signature}
     )
     builder.save()
+
+
+def _refuse(**options):
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidArgumentError(f"saved_model: {name} is not supported")
 
 
 class SavedModelBuilder:
@@ -77,11 +85,23 @@ class SavedModelBuilder:
         self._content = None
 
     def add_meta_graph_and_variables(
-        self, sess, tags, signature_def_map=None, **options
-    ):
+        self, sess, tags, signature_def_map=None, assets_collection=None,
+        legacy_init_op=None, clear_devices=False, main_op=None,
+        strip_default_attrs=False, saver=None,
+    ):  # fmt: skip
+        """The graph and the variables of a session; with clear_devices the model asks
+        for no devices once it is loaded."""
+        _refuse(
+            assets_collection=assets_collection, legacy_init_op=legacy_init_op,
+            main_op=main_op,
+        )  # fmt: skip
         _os.makedirs(self._dir, exist_ok=True)
         with sess.graph.as_default():
-            Saver(allow_empty=True).save(sess, _os.path.join(self._dir, "model"))
+            saver = saver or Saver(allow_empty=True)
+            path = _os.path.join(self._dir, "model")
+            # Where there are no variables, there is no checkpoint.
+            if saver.save(sess, path) is None:
+                export_meta_graph(path + ".meta")
         signatures = {
             key: {
                 "inputs": {k: t.name for k, t in s.inputs.items()},
@@ -90,7 +110,11 @@ class SavedModelBuilder:
             }
             for key, s in (signature_def_map or {}).items()
         }
-        self._content = {"tags": list(tags), "signatures": signatures}
+        self._content = {
+            "tags": list(tags),
+            "signatures": signatures,
+            "clear_devices": clear_devices,
+        }
 
     def save(self, as_text=False):
         if self._content is None:
@@ -109,7 +133,8 @@ def maybe_saved_model_directory(export_dir):
 
 
 def load(sess, tags, export_dir, import_scope=None):
-    """Adds the graph to the session's, and sets the variables."""
+    """Adds the graph to the session's, within a scope if one is named, and sets the
+    variables."""
     if not maybe_saved_model_directory(export_dir):
         raise InvalidArgumentError(
             f"saved_model: {export_dir} has no {_FILE}: it is no model that "
@@ -123,7 +148,8 @@ def load(sess, tags, export_dir, import_scope=None):
         )
     path = _os.path.join(export_dir, "model")
     with sess.graph.as_default():
-        saver = import_meta_graph(path + ".meta")
+        clear_devices = content.get("clear_devices", False)
+        saver = import_meta_graph(path + ".meta", clear_devices, import_scope)
         if saver is not None:
             saver.restore(sess, path)
     return MetaGraphDef(

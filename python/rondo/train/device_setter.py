@@ -63,7 +63,8 @@ def replica_device_setter(
     `cluster` says how many servers there are, or ps_tasks; None comes back where
     there is none. `ps_strategy(op)` gives the number of a server: one after
     another, or as GreedyLoadBalancingStrategy(n, byte_size_load_fn) chooses. All
-    other operations are on `worker_device`.
+    other operations are on `worker_device`. Without merge_devices, what asks for a
+    device within is left alone.
     """
     if cluster is not None:
         if not isinstance(cluster, ClusterSpec):
@@ -77,9 +78,16 @@ def replica_device_setter(
         return None
     ps_ops = STANDARD_PS_OPS if ps_ops is None else tuple(ps_ops)
     strategy = _RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
+    if not callable(strategy):
+        raise InvalidArgumentError(
+            f"replica_device_setter: ps_strategy is {strategy!r}; expected a function "
+            "of an operation that gives the number of a server"
+        )
     placed = {}
 
     def choose(op):
+        if op.device and not merge_devices:
+            return ""
         # Whatever reads or changes a variable is where the variable is.
         name = op._node.attrs.get("variable") or op.name
         if name in placed:

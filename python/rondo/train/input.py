@@ -57,7 +57,8 @@ def input_producer(
         rows = limit_epochs(rows, num_epochs)
         shape = rows.shape[1:] if element_shape is None else element_shape
         queue = FIFOQueue(capacity, [rows.dtype], [shape], shared_name=shared_name)
-        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])]))
+        put = queue.enqueue_many([rows])
+        add_queue_runner(QueueRunner(queue, [put], cancel_op=cancel_op))
         return queue
 
 
@@ -126,7 +127,8 @@ def string_input_producer(
         end = array.gather(convert_to_tensor(ends), number)
         starts = convert_to_tensor(np.concatenate([[0], ends[:-1]]))
         text = all_of_them[array.gather(starts, number) : end]
-        add_queue_runner(QueueRunner(queue, [queue.enqueue([text])]))
+        put = queue.enqueue([text])
+        add_queue_runner(QueueRunner(queue, [put], cancel_op=cancel_op))
         return queue
 
 
@@ -222,6 +224,8 @@ def _batched(
         raise InvalidArgumentError(
             f"{name}: dynamic_pad is not supported; use rondo.data's padded_batch"
         )
+    if not sources:
+        raise InvalidArgumentError(f"{name}: there is nothing to take batches from")
     # TensorFlow takes one tensor for a list of one, and gives one back.
     single = hasattr(sources[0], "graph")
     sources = [_components([x] if single else x) for x in sources]

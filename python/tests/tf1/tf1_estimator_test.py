@@ -113,3 +113,14 @@ def test_training_begins_with_another_model(tmp_path):
     assert second.get_variable_value("global_step") == 1
     with pytest.raises(rd.InvalidArgumentError, match="the path of a checkpoint"):
         tf.estimator.Estimator(model_fn, folder, warm_start_from=3)
+
+
+def test_no_steps_are_no_training(tmp_path):
+    estimator = linear(tmp_path)
+    for call in (
+        lambda: estimator.train(inputs(), steps=0),
+        lambda: estimator.train(inputs(), max_steps=0),
+        lambda: estimator.evaluate(inputs(), steps=0),
+    ):
+        with pytest.raises(rd.InvalidArgumentError, match="expected 1 or more"):
+            call()

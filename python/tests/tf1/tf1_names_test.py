@@ -275,8 +275,25 @@ def test_a_saved_model(tmp_path):
         got = session.run(signature.outputs["out"].name,
                           {signature.inputs["in"].name: [[1, 2]]})  # fmt: skip
     assert got.tolist() == [[21.0]]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.loader.load(session, ["serve"], folder, import_scope="there")
+        assert session.run("there/y:0", {"there/x:0": [[1, 2]]}).tolist() == [[21.0]]
+    builder = tf.saved_model.builder.SavedModelBuilder
     with pytest.raises(rd.InvalidArgumentError, match="is not empty"):
-        tf.saved_model.builder.SavedModelBuilder(folder)
+        builder(folder)
+    with pytest.raises(rd.InvalidArgumentError, match="main_op is not supported"):
+        builder(folder + "2").add_meta_graph_and_variables(None, [], main_op=y.op)
+    for clear in (True, False):
+        with tf.Graph().as_default(), tf.Session() as session:
+            with tf.device("/cpu:0"):
+                tf.constant(1, name="c")
+            made = builder(f"{folder}-{clear}")
+            made.add_meta_graph_and_variables(session, ["s"], clear_devices=clear)
+            made.save()
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            tf.saved_model.loader.load(session, ["s"], f"{folder}-{clear}")
+            device = graph.get_operation_by_name("c").device
+            assert device == ("" if clear else "/cpu:0")
 
 
 def test_read_data_sets_says_where_the_files_are_from(tmp_path):

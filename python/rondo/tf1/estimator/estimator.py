@@ -55,6 +55,7 @@ class Estimator:
         were max_steps."""
         if steps is not None and max_steps is not None:
             raise InvalidArgumentError("train: it takes steps or max_steps, not both")
+        _check_steps("train", steps=steps, max_steps=max_steps)
         if max_steps is not None and self._trained_steps() >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")
             return self
@@ -118,6 +119,7 @@ class Estimator:
         self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None
     ):
         """{metric: value} of the whole input, or of `steps` batches."""
+        _check_steps("evaluate", steps=steps)
         with self._graph().as_default():
             step = train.get_or_create_global_step()
             spec = self._spec(input_fn, ModeKeys.EVAL)
@@ -240,6 +242,12 @@ class Estimator:
             writer.add_summary(
                 rd.summary.Summary(value=values), results[GraphKeys.GLOBAL_STEP]
             )
+
+
+def _check_steps(who, **numbers):
+    for name, number in numbers.items():
+        if number is not None and number <= 0:
+            raise InvalidArgumentError(f"{who}: {name} is {number}; expected 1 or more")
 
 
 class _StopAfter(train.SessionRunHook):
