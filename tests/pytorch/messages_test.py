@@ -180,6 +180,18 @@ def test_time_out_names_the_peer():
     run(2, _late, timeout=2)
 
 
+def _patient(rank, size):
+    ever = datetime.timedelta(days=400_000)
+    receive = dist.irecv(torch.empty(1), 1 - rank)
+    dist.isend(torch.ones(1), 1 - rank).wait(ever)
+    receive.wait(ever)
+    dist.all_reduce(torch.ones(1), async_op=True).wait(ever)
+
+
+def test_time_outs_of_a_thousand_years():
+    run(2, _patient, timeout=400_000 * 86_400)
+
+
 def _wrong_ranks(rank, size):
     x = torch.empty(2)
     with pytest.raises(ValueError, match="send: rank 7 is not one of"):

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "checks.h"
+#include "durations.h"
 #include "errors.h"
 #include "mapped.h"
 #include "rondo/base/env.h"
@@ -36,7 +37,7 @@ Result<Communicator> connect(c10::intrusive_ptr<c10d::Store> c10d_store,
                              const Backend::Options& options) {
   RONDO_ASSIGN_OR_RETURN(auto settings,
                          CommunicatorOptions::from_env(Env::process()));
-  const double timeout = to_seconds(options.timeout);
+  const double timeout = to_seconds(duration_of(options.timeout));
   settings.timeout = settings.connect_timeout = timeout;
   if (!options.group_name.empty())
     settings.name = fmt::format("\"{}\"", options.group_name);
@@ -116,8 +117,9 @@ void Backend::check_rank(const char* operation, int64_t rank) const {
 }
 
 Duration Backend::timeout_or(std::chrono::milliseconds timeout) const {
-  return timeout > std::chrono::milliseconds::zero() ? timeout
-                                                     : options_->timeout;
+  return duration_of(timeout > std::chrono::milliseconds::zero()
+                         ? timeout
+                         : options_->timeout);
 }
 
 Backend::WorkPtr Backend::launch(Launch what, Body body) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "durations.h"
 #include "errors.h"
 #include "rondo/base/env.h"
 #include "signals.h"
@@ -63,7 +64,7 @@ class FromC10d final : public Store {
 
 Duration as_duration(std::chrono::milliseconds timeout) {
   return timeout > std::chrono::milliseconds::zero()
-             ? Duration(timeout)
+             ? duration_of(timeout)
              : Duration(std::chrono::hours(24));
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "durations.h"
 #include "errors.h"
 #include "runner.h"
 #include "signals.h"
@@ -32,8 +33,9 @@ void Work::end(const Status& status) {
 
 bool Work::wait(std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
-  const auto deadline = timeout > kNoTimeout ? steady_clock::now() + timeout
-                                             : steady_clock::time_point::max();
+  const auto deadline = timeout > kNoTimeout
+                            ? steady_clock::now() + duration_of(timeout)
+                            : steady_clock::time_point::max();
   if (!isCompleted()) {
     TORCH_CHECK_WITH(DistBackendError, pid_ == getpid(),
                      "rondo: this process was forked while the operation was "
