@@ -57,6 +57,9 @@ session = rd.Session()
     ("graph.md", "Training loops", 0): """
 loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
 """,
+    ("strategies.md", "Strategies", 0): """
+loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
+""",
     ("graph.md", "Data sets", 0): """
 images, labels = np.ones((200, 3), np.float32), np.zeros(200, np.int64)
 train = rd.no_op()
