@@ -1,4 +1,5 @@
-"""A client that trains, when it loses a parameter server: no step is lost or made twice."""
+"""A client whose training goes on when it loses a parameter server: no step is
+lost, and none is made twice."""
 
 import pytest
 

@@ -44,13 +44,16 @@ void improve(Subgraph& part, Allocator& allocator, Containers& containers) {
 }  // namespace
 
 Result<std::shared_ptr<CompiledPart>> CompiledPart::make(
-    Subgraph subgraph, Allocator& allocator, Containers& containers) {
+    Subgraph subgraph, Device& device, Containers& containers) {
   try {
-    improve(subgraph, allocator, containers);
+    BufferPool on_host;
+    improve(subgraph, device.in_host_memory() ? device.allocator() : on_host,
+            containers);
     order_changes(subgraph);
-    RONDO_ASSIGN_OR_RETURN(auto plan, compile(std::move(subgraph), containers));
+    RONDO_ASSIGN_OR_RETURN(auto plan,
+                           compile(std::move(subgraph), device, containers));
     return std::shared_ptr<CompiledPart>(
-        new CompiledPart(std::move(plan), allocator, containers));
+        new CompiledPart(std::move(plan), device, containers));
   } catch (const Error& e) {
     return Status(e.code(), e.what());
   }
@@ -65,7 +68,7 @@ std::unique_ptr<Step> CompiledPart::take() {
       return step;
     }
   }
-  return std::make_unique<Step>(*plan_, allocator_, resources_);
+  return std::make_unique<Step>(*plan_, device_, resources_);
 }
 
 void CompiledPart::give_back(std::unique_ptr<Step> step) {

@@ -17,23 +17,24 @@ namespace rondo {
 class CompiledPart {
  public:
   // Improves the subgraph, orders its changes and makes its kernels. Constants
-  // are folded by this thread, with as many threads within a kernel as it has.
+  // are folded on the host, by this thread, with as many threads within a
+  // kernel as it has.
   static Result<std::shared_ptr<CompiledPart>> make(Subgraph subgraph,
-                                                    Allocator& allocator,
+                                                    Device& device,
                                                     Containers& containers);
   std::unique_ptr<Step> take();
   void give_back(std::unique_ptr<Step> step);
   const StepPlan& plan() const { return *plan_; }
 
  private:
-  CompiledPart(std::unique_ptr<StepPlan> plan, Allocator& allocator,
+  CompiledPart(std::unique_ptr<StepPlan> plan, Device& device,
                Containers& containers)
       : plan_(std::move(plan)),
-        allocator_(allocator),
+        device_(device),
         resources_(containers.find_or_make("")) {}
 
   const std::unique_ptr<const StepPlan> plan_;
-  Allocator& allocator_;
+  Device& device_;
   Resources& resources_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Step>> idle_;  // guarded by mutex_

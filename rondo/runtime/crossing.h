@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rondo/graph/ops/transfer.h"
-#include "rondo/kernels/kernel.h"
+#include "rondo/runtime/device.h"
 #include "rondo/runtime/rendezvous.h"
 
 namespace rondo {
@@ -14,10 +14,11 @@ class Crossing {
       : transfer_(Transfer::of(node)), key_(transfer_.key()) {}
 
   const std::string& key() const { return key_; }
-  // As the tensor travels.
-  Rendezvous::Parcel pack(Tensor tensor, Allocator& allocator) const;
-  // As it was before; an error when its elements are of another type.
-  Result<Tensor> unpack(Rendezvous::Parcel parcel, Allocator& allocator) const;
+  // As the tensor travels, in the host's memory.
+  Rendezvous::Parcel pack(const Tensor& tensor, Device& device) const;
+  // As it was before, on the device that gets it; an error when it is not what
+  // was to come.
+  Result<Tensor> unpack(Rendezvous::Parcel parcel, Device& device) const;
 
  private:
   const Transfer transfer_;

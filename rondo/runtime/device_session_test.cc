@@ -306,6 +306,9 @@ TEST_F(WaitingTest, Timeouts) {
   const auto result =
       session.run({y_}, {}, {}, {.timeout = std::chrono::milliseconds(30)});
   EXPECT_EQ(result.status().code(), Code::kTimeout);
+  // On its own device, or on the other one, where it is waited for.
+  EXPECT_THAT(result.status().message(), HasSubstr("still running"));
+  EXPECT_THAT(result.status().message(), HasSubstr("equeue"));
 }
 
 TEST_F(WaitingTest, Cancellation) {

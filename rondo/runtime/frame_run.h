@@ -16,10 +16,12 @@ struct FrameRun;
 struct Iteration {
   int number = 0;
   std::vector<Tensor> slots;
-  std::vector<int> waits;     // tokens that have not come, by local number
-  std::vector<int> dead;      // dead tokens that have, by local number
-  std::vector<int> has_live;  // of merges: 1 + the input that lives, or 0
-  int in_progress = 0;        // items that are ready or running
+  std::vector<int> waits;  // tokens that have not come, by local number
+  std::vector<int> dead;   // dead tokens that have, by local number
+  // Of merges: 1 + the input that lives, or 0; of switches that have decided:
+  // 1 + the output.
+  std::vector<int> has_live;
+  int in_progress = 0;  // items that are ready or running
   std::vector<std::unique_ptr<FrameRun>> children;
 };
 

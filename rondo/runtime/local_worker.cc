@@ -72,7 +72,7 @@ LocalWorker::LocalWorker(Options options)
       inter_op_(std::max(1, options_.inter_op_threads)),
       pool_(inter_op_ * static_cast<int>(options_.devices.size()) - 1, [] {}) {
   for (const std::string& name : options_.devices)
-    devices_.push_back(std::make_unique<Device>(name));
+    devices_.push_back(std::make_unique<CpuDevice>(name));
 }
 
 LocalWorker::~LocalWorker() = default;
@@ -103,8 +103,8 @@ Result<int64_t> LocalWorker::add(std::vector<Part> parts, Deadline,
   for (Part& part : parts) {
     RONDO_ASSIGN_OR_RETURN(Device * device, find_device(part.device));
     graph->feeds += part.subgraph.feeds.size();
-    auto compiled = CompiledPart::make(std::move(part.subgraph),
-                                       device->allocator(), containers_);
+    auto compiled =
+        CompiledPart::make(std::move(part.subgraph), *device, containers_);
     if (!compiled.ok())
       return compiled.status().with_context(fmt::format("on {}", part.device));
     graph->parts.push_back({device, std::move(*compiled)});

@@ -102,6 +102,9 @@ TEST(QueueWait, EndsInTime) {
   Scalars q;
   const auto late = q.session.run({q.take}, {}, {}, {.timeout = seconds(0.02)});
   EXPECT_EQ(late.status().code(), Code::kTimeout);
+  EXPECT_THAT(late.status().message(),
+              HasSubstr(fmt::format("it was still running {}",
+                                    q.take.node->describe())));
   q.enqueue(1).value();
   EXPECT_EQ(only(q.session.run(q.take).value()), 1);
 }

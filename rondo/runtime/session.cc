@@ -5,10 +5,10 @@
 
 #include "rondo/base/cores.h"
 #include "rondo/runtime/active_runs.h"
-#include "rondo/runtime/buffer_pool.h"
 #include "rondo/runtime/compiled_part.h"
 #include "rondo/runtime/constraint_placement.h"
 #include "rondo/runtime/cost_placement.h"
+#include "rondo/runtime/device.h"
 #include "rondo/runtime/explain_placed.h"
 #include "rondo/runtime/intra_op.h"
 #include "rondo/runtime/local_worker.h"
@@ -112,6 +112,7 @@ class OneDevice final : public Session::Impl {
         intra_op_(o.intra_op_threads > 0 ? o.intra_op_threads
                                          : share_of_cores()),
         soft_(o.allow_soft_placement),
+        device_(devices[0]),
         workers_(inter_op_ - 1, [n = intra_op_] { set_intra_op_threads(n); }) {}
 
   Result<std::vector<Tensor>> run(const std::vector<Value>& fetches,
@@ -172,7 +173,7 @@ class OneDevice final : public Session::Impl {
       }();
       RONDO_RETURN_IF_ERROR(check_one_device(step, devices[0], soft_));
       RONDO_ASSIGN_OR_RETURN(
-          auto part, CompiledPart::make(std::move(step), pool_, containers_));
+          auto part, CompiledPart::make(std::move(step), device_, containers_));
       parts_[key_] = part;
       return part;
     } catch (const Error& e) {
@@ -184,7 +185,7 @@ class OneDevice final : public Session::Impl {
   const int intra_op_;
   const bool soft_;
   Containers containers_;
-  BufferPool pool_;
+  CpuDevice device_;
   ActiveRuns runs_;
   std::mutex mutex_;
   // Guarded by mutex_; parts never go.

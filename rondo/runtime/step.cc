@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "rondo/base/attempt.h"
-#include "rondo/kernels/layout.h"
 
 namespace rondo {
 
@@ -21,9 +20,9 @@ struct Step::AsyncRun {
   std::atomic<bool> over = false;
 };
 
-Step::Step(const StepPlan& plan, Allocator& allocator, Resources& resources)
+Step::Step(const StepPlan& plan, Device& device, Resources& resources)
     : plan_(plan),
-      allocator_(allocator),
+      device_(device),
       resources_(resources),
       spare_frames_(plan.frames.size()),
       spare_iterations_(plan.frames.size()) {
@@ -37,6 +36,8 @@ void Step::begin(const Options& options) {
   ready_.clear();
   next_ready_ = 0;
   in_progress_ = 0;
+  running_.clear();
+  latest_ = -1;
   told_to_cancel_ = false;
   status_ = {};
   if (options.rendezvous && !plan_.scopes.empty())
@@ -52,31 +53,13 @@ void Step::begin(const Options& options) {
   std::ranges::fill(iteration.has_live, 0);
   iteration.in_progress = 0;
   iteration.children.clear();
-  for (size_t i = 0; i < feeds_.size(); ++i) {
-    // One of no elements may come without memory, which here would mean dead.
-    if (!feeds_[i].has_buffer())
-      feeds_[i] = Tensor::empty(feeds_[i].shape(), feeds_[i].dtype());
-    for (const StepPlan::Edge& edge : plan_.feeds[i])
-      deliver(root_, iteration, edge,
-              edge.output == StepPlan::kControl ? Tensor() : feeds_[i], false,
-              false);
-  }
+  const Status fed = attempt([&] { return take_feeds(iteration); });
   feeds_.clear();
+  if (!fed.ok()) fail(fed);
   if (!status_.ok()) return;
   for (RunScope* scope : plan_.scopes) scope->begin_run(*of_run_);
   for (const int root : plan_.roots) make_ready(root_, iteration, root, false);
 }
-
-namespace {
-
-// What a kernel sees that knows nothing of layouts.
-void make_row_major(Allocator& allocator, std::span<Tensor> tensors) {
-  for (Tensor& tensor : tensors)
-    if (tensor.layout() != Layout::kRowMajor)
-      tensor = in_layout(allocator, tensor, Layout::kRowMajor);
-}
-
-}  // namespace
 
 // ---- The threads of a run ---------------------------------------------------
 
@@ -115,8 +98,28 @@ void Step::look_for_an_end() {
   if (options_.cancellation->cancelled()) fail(options_.cancellation->reason());
   // A loop may always have something to do, and so never come to wait().
   if (options_.deadline.left() == Duration::zero() && status_.ok())
-    fail(error(Code::kTimeout, "the run did not end in time{}{}",
-               options_.device.empty() ? "" : " on ", options_.device));
+    fail(late());
+}
+
+// Says what was running when the time was over, or else what was about to.
+Status Step::late() const {
+  constexpr size_t kMost = 4;
+  const std::string late =
+      fmt::format("the run did not end in time{}{}",
+                  options_.device.empty() ? "" : " on ", options_.device);
+  if (in_progress_ == 0 && next_ready_ < ready_.size())
+    return error(Code::kTimeout, "{}: {} was to run next", late,
+                 where(item(ready_[next_ready_].item)));
+  if (in_progress_ == 0 && latest_ >= 0)
+    return error(Code::kTimeout, "{}: the last that ran was {}", late,
+                 where(item(latest_)));
+  if (in_progress_ == 0) return error(Code::kTimeout, "{}", late);
+  std::string names;
+  for (size_t i = 0; i < std::min(kMost, running_.size()); ++i)
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", where(item(running_[i])));
+  if (running_.size() > kMost)
+    names += fmt::format(" and {} more", running_.size() - kMost);
+  return error(Code::kTimeout, "{}: it was still running {}", late, names);
 }
 
 // Whether there was one.
@@ -128,6 +131,8 @@ bool Step::run_next(std::vector<Tensor>& outputs, Lock& lock) {
     next_ready_ = 0;
   }
   ++in_progress_;
+  latest_ = ready.item;
+  if (locks_) running_.push_back(ready.item);
   run_one(ready, outputs, lock);
   return true;
 }
@@ -168,12 +173,8 @@ void Step::tell_others() {
 void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
                    Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
-  if (!ready.dead && it.kind == ItemKind::kSwitch &&
-      inputs_of(ready)[1].count() != 1) {
-    complete(ready, {},
-             error(Code::kInvalidArgument,
-                   "the condition has shape {}, expected a scalar",
-                   inputs_of(ready)[1].shape().to_string()));
+  if (!ready.dead && it.kind == ItemKind::kSwitch) {
+    complete(ready, {}, attempt([&] { return decide(ready); }));
   } else if (it.kind == ItemKind::kSend) {
     send_parcel(ready, lock);
   } else if (it.kind == ItemKind::kRecv && !ready.dead) {
@@ -199,14 +200,16 @@ void Step::run_kernel(const Ready& ready, std::vector<Tensor>& outputs,
   if (locks_) lock.unlock();
   const auto wanted = static_cast<size_t>(it.outputs);
   if (outputs.size() < wanted) outputs.resize(wanted);
-  KernelContext context(allocator_, resources_, *of_run_,
+  KernelContext context(device_.allocator(), resources_, *of_run_,
                         *options_.cancellation, inputs_of(ready),
                         {outputs.data(), wanted});
   const auto start =
       options_.timeline ? Clock::now() : Clock::time_point::min();
   const Status status = attempt([&] {
-    if (!it.takes_layouts) make_row_major(allocator_, inputs_of(ready));
-    return it.kernel->run(context);
+    bring_inputs(it, inputs_of(ready));
+    RONDO_RETURN_IF_ERROR(it.kernel->run(context));
+    bring_outputs(it, {outputs.data(), wanted});
+    return Status();
   });
   add_to_timeline(it, start, {outputs.data(), wanted});
   if (locks_) lock.lock();
@@ -217,18 +220,23 @@ void Step::start_async(const Ready& ready, Lock& lock) {
   const StepPlan::Item& it = item(ready.item);
   lock.unlock();
   const auto run = std::make_shared<AsyncRun>(ready, it.outputs);
-  const auto done = [this, run](const Status& status) {
+  const auto done = [this, run](Status status) {
     // A kernel that throws may have been done before.
     if (run->over.exchange(true)) return;
     const StepPlan::Item& its = item(run->ready.item);
+    if (status.ok())
+      status = attempt([&] {
+        bring_outputs(its, run->outputs);
+        return Status();
+      });
     add_to_timeline(its, run->start, run->outputs);
     const std::lock_guard guard(mutex_);
     complete(run->ready, run->outputs, status);
     tell_others();
   };
   const Status started = attempt([&] {
-    make_row_major(allocator_, inputs_of(ready));
-    run->context.emplace(allocator_, resources_, *of_run_,
+    bring_inputs(it, inputs_of(ready));
+    run->context.emplace(device_.allocator(), resources_, *of_run_,
                          *options_.cancellation, inputs_of(ready),
                          run->outputs);
     it.async->start(*run->context, done);
@@ -258,6 +266,8 @@ std::string Step::where(const StepPlan::Item& it) const {
 void Step::complete(const Ready& ready, std::span<Tensor> outputs,
                     const Status& status) {
   --in_progress_;
+  if (locks_)
+    running_.erase(std::find(running_.begin(), running_.end(), ready.item));
   // Who cancelled says why better than the node that happened to be waiting.
   if (!status.ok())
     fail(options_.cancellation->cancelled()
@@ -294,7 +304,13 @@ Result<std::vector<Tensor>> Step::finish() {
                    "\"{}\" has no value in this run: it belongs to a branch "
                    "that was not taken",
                    plan_.subgraph.fetches[i].name());
-  make_row_major(allocator_, fetched_);
+  const Status brought = attempt([&] {
+    for (Tensor& tensor : fetched_)
+      if (!device_.in_host_memory() || tensor.layout() != Layout::kRowMajor)
+        tensor = device_.to_host(tensor);
+    return Status();
+  });
+  if (!brought.ok()) return brought;
   return std::move(fetched_);
 }
 
@@ -334,7 +350,7 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
   if (!ready.dead && it.kind == ItemKind::kNothing && it.inputs > 0)
     forwarded = std::move(inputs[0]);
   if (!ready.dead && it.kind == ItemKind::kSwitch) {
-    taken = inputs[1].span<bool>()[0] ? 1 : 0;
+    taken = ready.iteration->has_live[static_cast<size_t>(it.local)] - 1;
     forwarded = std::move(inputs[0]);
   }
   int live = -1;
@@ -351,10 +367,8 @@ void Step::send(const Ready& ready, std::span<Tensor> outputs) {
       deliver(*ready.frame, *ready.iteration, edge, Tensor(), dead, false);
       continue;
     }
-    if (live >= 0 && edge.output == 1 && !which.has_buffer()) {
-      which = allocator_.allocate(DType::kI64, {});
-      which.span<int64_t>()[0] = live;
-    }
+    if (live >= 0 && edge.output == 1 && !which.has_buffer())
+      which = number(live);
     Tensor& source = it.kind == ItemKind::kKernel || it.kind == ItemKind::kRecv
                          ? outputs[static_cast<size_t>(edge.output)]
                      : it.kind == ItemKind::kMerge && edge.output == 1

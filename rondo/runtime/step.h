@@ -25,7 +25,7 @@ namespace rondo {
 // there is no value because a branch was not taken; what needs it is dead too.
 class Step {
  public:
-  Step(const StepPlan& plan, Allocator& allocator, Resources& resources);
+  Step(const StepPlan& plan, Device& device, Resources& resources);
 
   struct Options {
     Cancellation* cancellation = nullptr;  // of this run alone
@@ -41,15 +41,17 @@ class Step {
     StepWake* wake = nullptr;
     bool wake_for_ready = false;  // also when one thread made several ready
   };
-  // What the next run is fed, in the plan's order; begin() takes it.
+  // What the next run is fed, in the plan's order, in the host's memory;
+  // begin() takes it.
   std::vector<Tensor>& feeds() { return feeds_; }
-  // Sets up a run.
+  // Sets up a run. What goes wrong with its feeds, finish() tells.
   void begin(const Options& options);
   // Works on the run until it is over; several threads may at once.
   void work();
   // Works on it until there is nothing to do at the moment; whether it is over.
   bool work_some();
-  // After work() has returned everywhere.
+  // After work() has returned everywhere. What was fetched is in the host's
+  // memory.
   Result<std::vector<Tensor>> finish();
 
  private:
@@ -68,6 +70,11 @@ class Step {
   void run_one(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
   void run_kernel(const Ready& ready, std::vector<Tensor>& outputs, Lock& lock);
   void start_async(const Ready& ready, Lock& lock);
+  void bring_inputs(const StepPlan::Item& it, std::span<Tensor> inputs) const;
+  void bring_outputs(const StepPlan::Item& it, std::span<Tensor> outputs) const;
+  Status take_feeds(Iteration& iteration);
+  Status decide(const Ready& ready) const;
+  Tensor number(int64_t value) const;
   void send_parcel(const Ready& ready, Lock& lock);
   void start_recv(const Ready& ready, Lock& lock);
   void end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
@@ -77,6 +84,7 @@ class Step {
                        std::span<const Tensor> outputs = {});
   std::vector<Tensor> take_outputs();
   void look_for_an_end();
+  Status late() const;
   bool run_next(std::vector<Tensor>& outputs, Lock& lock);
   bool tell_cancelled(Lock& lock);
   void tell_others();
@@ -108,7 +116,7 @@ class Step {
   }
 
   const StepPlan& plan_;
-  Allocator& allocator_;
+  Device& device_;
   Resources& resources_;
   Resources own_run_resources_;
   Resources* of_run_ = nullptr;  // of this run alone
@@ -122,6 +130,8 @@ class Step {
   std::vector<Ready> ready_;  // first come, first served
   size_t next_ready_ = 0;     // those before it are taken
   int in_progress_ = 0;       // taken and not complete
+  std::vector<int> running_;  // which they are, where locks_
+  int latest_ = -1;           // the item that was taken last
   bool told_to_cancel_ = false;
   FrameRun root_;
   // Frames and iterations that are over, by number of the frame, whose memory

@@ -27,8 +27,9 @@ ItemKind kind_of(const Node& node) {
 
 class Compiler {
  public:
-  Compiler(Subgraph subgraph, Containers& containers)
-      : containers_(containers),
+  Compiler(Subgraph subgraph, const Device& device, Containers& containers)
+      : device_(device),
+        containers_(containers),
         plan_(std::make_unique<StepPlan>()),
         order_(ordered_nodes(subgraph)),
         item_of_(subgraph.graph->nodes().size(), -1),
@@ -128,8 +129,8 @@ class Compiler {
     RONDO_ASSIGN_OR_RETURN(item.frame, frame_of(node));
     if (item.kind == ItemKind::kKernel) {
       RONDO_ASSIGN_OR_RETURN(
-          item.kernel,
-          KernelRegistry::process().make(node, "cpu", containers_.of(node)));
+          item.kernel, KernelRegistry::process().make(node, device_.kind(),
+                                                      containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
       if (auto* scope = dynamic_cast<RunScope*>(item.kernel.get())) {
@@ -137,6 +138,8 @@ class Compiler {
         item.urgent = item.async != nullptr;
       }
       item.takes_layouts = item.kernel->takes_layouts();
+      if (!device_.in_host_memory())
+        item.host_sides = dynamic_cast<const HostSides*>(item.kernel.get());
     }
     item.urgent = item.urgent || item.kind == ItemKind::kSend;
     if (item.kind == ItemKind::kSend || item.kind == ItemKind::kRecv)
@@ -214,6 +217,7 @@ class Compiler {
     }
   }
 
+  const Device& device_;
   Containers& containers_;
   std::unique_ptr<StepPlan> plan_;
   const std::vector<Node*> order_;
@@ -226,8 +230,9 @@ class Compiler {
 }  // namespace
 
 Result<std::unique_ptr<StepPlan>> compile(Subgraph subgraph,
+                                          const Device& device,
                                           Containers& containers) {
-  return Compiler(std::move(subgraph), containers).run();
+  return Compiler(std::move(subgraph), device, containers).run();
 }
 
 }  // namespace rondo

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "rondo/graph/subgraph.h"
+#include "rondo/kernels/host_sides.h"
 #include "rondo/kernels/kernel.h"
 #include "rondo/kernels/run_scope.h"
 #include "rondo/runtime/containers.h"
 #include "rondo/runtime/crossing.h"
+#include "rondo/runtime/device.h"
 
 namespace rondo {
 
@@ -47,6 +49,8 @@ struct StepPlan {
     AsyncKernel* async = nullptr;  // the kernel, where it is one
     bool takes_layouts = false;    // as the kernel says
     bool urgent = false;           // somebody elsewhere waits for what it sends
+    // The same, where the device's memory is not the host's.
+    const HostSides* host_sides = nullptr;
     std::unique_ptr<const Crossing> crossing;  // of kSend and kRecv
     int frame = 0;                             // where it runs
     int local = 0;       // its number among the frame's items
@@ -79,9 +83,10 @@ struct StepPlan {
   std::vector<RunScope*> scopes;  // kernels that are told of every run
 };
 
-// Makes the kernels for "cpu", each of which will use the container of its
+// Makes the kernels for the device, each of which will use the container of its
 // node. An error names the node.
 Result<std::unique_ptr<StepPlan>> compile(Subgraph subgraph,
+                                          const Device& device,
                                           Containers& containers);
 
 }  // namespace rondo

@@ -21,8 +21,7 @@ void Step::send_parcel(const Ready& ready, Lock& lock) {
   const auto start = Clock::now();
   const Status status = attempt([&] {
     Rendezvous::Parcel parcel{.dead = ready.dead};
-    if (!ready.dead)
-      parcel = it.crossing->pack(std::move(inputs_of(ready)[0]), allocator_);
+    if (!ready.dead) parcel = it.crossing->pack(inputs_of(ready)[0], device_);
     return options_.rendezvous ? options_.rendezvous->send(it.crossing->key(),
                                                            std::move(parcel))
                                : no_others();
@@ -56,7 +55,7 @@ void Step::end_recv(Ready ready, Result<Rendezvous::Parcel> parcel,
     if (!ready.dead)
       status = attempt([&]() -> Status {
         RONDO_ASSIGN_OR_RETURN(
-            tensor, it.crossing->unpack(std::move(*parcel), allocator_));
+            tensor, it.crossing->unpack(std::move(*parcel), device_));
         return {};
       });
   }

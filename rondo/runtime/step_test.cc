@@ -7,6 +7,8 @@
 
 #include "rondo/graph/op_registry.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/control.h"
+#include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/kernels/kernel_registry.h"
 #include "rondo/runtime/buffer_pool.h"
@@ -150,6 +152,22 @@ TEST_P(Runs, EndInTime) {
                                   {.timeout = seconds(0.05)});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), Code::kTimeout);
+  EXPECT_THAT(result.status().message(),
+              HasSubstr(fmt::format("in time: it was still running {}",
+                                    waits.node->describe())));
+}
+
+TEST_P(Runs, EndInTimeThoughThereIsAlwaysSomethingToDo) {
+  Graph g;
+  const Values ends =
+      while_loop([&](const Values& v) { return greater_equal(v[0], v[0]); },
+                 [&](const Values& v) { return Values{v[0] + 1.0}; },
+                 {constant(g, 0, DType::kF32)});
+  Session session(g, options());
+  const auto result = session.run(ends, {}, {}, {.timeout = seconds(0.05)});
+  EXPECT_EQ(result.status().code(), Code::kTimeout);
+  EXPECT_THAT(result.status().message(), HasSubstr("in time: "));
+  EXPECT_THAT(result.status().message(), HasSubstr("while"));
 }
 
 TEST_P(Runs, AreCancelledFromOutside) {

@@ -1,4 +1,5 @@
 #include "rondo/graph/ops/exchange.h"
+#include "rondo/graph/ops/costs.h"
 
 #include "rondo/graph/ops/array_parts.h"
 #include "rondo/graph/ops/waiting_ops.h"
@@ -108,6 +109,7 @@ void register_exchange_ops(OpRegistry& ops) {
            .outputs = {"all_values", "all_indices"},
            .attrs = exchange_attrs(),
            .infer = infer_all_gather_rows,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
   auto broadcast_attrs = exchange_attrs();
@@ -119,6 +121,7 @@ void register_exchange_ops(OpRegistry& ops) {
            .outputs = {"same_values"},
            .attrs = broadcast_attrs,
            .infer = infer_broadcast,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
 }
