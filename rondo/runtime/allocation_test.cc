@@ -112,19 +112,28 @@ struct Counts {
   double library;  // of oneDNN, which makes a map of a primitive's arguments
 };
 
-// Of one run, on average, once it has run a few times.
+// Of one run, on average, once it has run a few times. Threads that meet in a
+// new way may need more than ever before, so the best of a few attempts counts:
+// what every run takes shows in all of them.
 template <class Run>
 Counts counts_of(Run run) {
-  constexpr int kRuns = 20;
-  for (int i = 0; i < 5; ++i) run();
-  const uint64_t buffers = SharedHeap::process().allocations();
-  const int64_t small = news, others = library_news;
-  for (int i = 0; i < kRuns; ++i) run();
-  const int64_t after = news, others_after = library_news;
-  return {static_cast<double>(SharedHeap::process().allocations() - buffers) /
-              kRuns,
-          static_cast<double>(after - small) / kRuns,
-          static_cast<double>(others_after - others) / kRuns};
+  constexpr int kRuns = 20, kAttempts = 5;
+  Counts best;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int i = 0; i < 5; ++i) run();
+    const uint64_t buffers = SharedHeap::process().allocations();
+    const int64_t small = news, others = library_news;
+    for (int i = 0; i < kRuns; ++i) run();
+    const int64_t after = news, others_after = library_news;
+    const Counts counts = {
+        static_cast<double>(SharedHeap::process().allocations() - buffers) /
+            kRuns,
+        static_cast<double>(after - small) / kRuns,
+        static_cast<double>(others_after - others) / kRuns};
+    if (attempt == 0 || counts.buffers + counts.news < best.buffers + best.news)
+      best = counts;
+  }
+  return best;
 }
 
 class Mlp : public testing::TestWithParam<int> {
