@@ -27,7 +27,7 @@ Model model_of(Graph& g, const std::string& name) {
     Value x = placeholder(g, {.dtype = DType::kI64, .shape = {kAny, 4}});
     Value table = variable(g, random_uniform(g, {kWords, 10}, -0.1, 0.1),
                            {.name = "table"});
-    return {x, reduce_mean(gather(table, x), {1}), {4}};
+    return {x, reduce_mean(gather(table, x), {.axes = {1}}), {4}};
   }
   Value x = placeholder(g, {.shape = {kAny, 28, 28, 1}});
   models::LeNet lenet({.filters = {4, 8}, .units = 16});
