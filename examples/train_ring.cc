@@ -10,8 +10,8 @@
 #include <rondo/train/strategy.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <random>
+#include <string>
 
 using namespace rondo;
 
@@ -47,7 +47,7 @@ Batch next(std::mt19937& random, int rank, int size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int steps = argc > 1 ? std::atoi(argv[1]) : 100;
+  const int steps = argc > 1 ? std::stoi(argv[1]) : 100;
   Graph g;
   g.set_seed(1);
   Value x = placeholder(g, {.shape = {kAny, 2}, .name = "x"});

@@ -5,7 +5,6 @@
 #include <rondo/train/strategy.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -82,7 +81,8 @@ int main(int argc, char** argv) {
   session.run(strategy.initializer(g)).value();
   std::mt19937 random(1);
   const Batch test = next(random, model, 0, 1);
-  for (int step = 0; step < std::atoi(argv[2]); ++step) {
+  const int steps = std::stoi(argv[2]);
+  for (int step = 0; step < steps; ++step) {
     const Batch batch = next(random, model, strategy.rank(), strategy.size());
     session.run(train, {{model.x, batch.x}, {y, batch.y}}).value();
     if (strategy.rank() != 0) continue;

@@ -1,5 +1,5 @@
 """Strategies in Python: alone, and what only several ranks show. That a job trains
-as one process does is tested in tests/strategy_test.py."""
+as one process does is tested in tests/ring_test.py."""
 
 import numpy as np
 import pytest

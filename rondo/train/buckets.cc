@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -19,8 +20,8 @@ std::vector<std::vector<size_t>> plan_buckets(
   std::vector<size_t> order;
   for (size_t i = 0; i < gradients.size(); ++i)
     if (gradients[i].gradient) order.push_back(i);
-  std::ranges::stable_sort(order, {}, [&](size_t i) {
-    return gradients[i].gradient.values.node->id();
+  std::ranges::sort(order, {}, [&](size_t i) {
+    return std::pair(gradients[i].gradient.values.node->id(), i);
   });
   std::vector<std::vector<size_t>> buckets;
   std::map<DType, Open> open;

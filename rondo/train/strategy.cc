@@ -55,7 +55,7 @@ Result<Strategy> Strategy::from_env(const Env& env) {
 
 Strategy Strategy::single() { return Strategy("single"); }
 
-Result<Strategy> Strategy::ring(RingOptions options) {
+Result<Strategy> Strategy::ring(const RingOptions& options) {
   Rings& all = rings();
   const std::lock_guard lock(all.mutex);
   std::weak_ptr<void>& known = all.states[options.group];
@@ -65,19 +65,19 @@ Result<Strategy> Strategy::ring(RingOptions options) {
                          CommunicatorOptions::from_env(Env::process()));
   settings.name = options.group;
   RONDO_ASSIGN_OR_RETURN(auto comm, Communicator::world(std::move(settings)));
-  RONDO_ASSIGN_OR_RETURN(Strategy made,
-                         joined(std::move(comm), std::move(options)));
+  RONDO_ASSIGN_OR_RETURN(Strategy made, joined(std::move(comm), options));
   known = made.state_;
   return made;
 }
 
-Result<Strategy> Strategy::ring(Communicator comm, RingOptions options) {
+Result<Strategy> Strategy::ring(Communicator comm, const RingOptions& options) {
   if (!comm.valid())
     return error(Code::kInvalidArgument, "the communicator is empty");
-  return joined(std::move(comm), std::move(options));
+  return joined(std::move(comm), options);
 }
 
-Result<Strategy> Strategy::joined(Communicator comm, RingOptions options) {
+Result<Strategy> Strategy::joined(Communicator comm,
+                                  const RingOptions& options) {
   if (options.wire != DType::kF32 && options.wire != DType::kBF16)
     return error(Code::kInvalidArgument,
                  "f32 gradients cannot travel as {}: expected f32 or bf16",

@@ -43,9 +43,10 @@ class RONDO_API Strategy {
   // This process trains alone.
   static Strategy single();
   // All ranks of this job. Asked for again, the same one.
-  static Result<Strategy> ring(RingOptions options = {});
+  static Result<Strategy> ring(const RingOptions& options = {});
   // The ranks of this communicator, which is the strategy's from then on.
-  static Result<Strategy> ring(Communicator comm, RingOptions options = {});
+  static Result<Strategy> ring(Communicator comm,
+                               const RingOptions& options = {});
 
   const std::string& name() const { return name_; }
   int rank() const;
@@ -75,7 +76,7 @@ class RONDO_API Strategy {
   struct State;
   explicit Strategy(std::string name, std::shared_ptr<State> state = nullptr)
       : name_(std::move(name)), state_(std::move(state)) {}
-  static Result<Strategy> joined(Communicator comm, RingOptions options);
+  static Result<Strategy> joined(Communicator comm, const RingOptions& options);
 
   std::string name_;
   std::shared_ptr<State> state_;  // nullptr: single

@@ -266,6 +266,20 @@ TEST(Strategy, TheEndOfDataOnAllRanksLeavesTheGroupWhole) {
   });
 }
 
+TEST(Strategy, ASessionWithSeveralDevicesIsRefused) {
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    Strategy strategy = Strategy::ring(comm, in_group(comm)).value();
+    Perceptron model(comm.rank());
+    Node& begin = strategy.initializer(model.graph);
+    Session several(model.graph, {.devices = {{"cpu", 2}}});
+    EXPECT_THAT(several.run(begin).message(),
+                HasSubstr("need a session with one device"));
+    // It has begun no exchange, so the group is as it was.
+    Session session(model.graph, {.intra_op_threads = 1});
+    session.run(begin).value();
+  });
+}
+
 TEST(Strategy, ReplicasThatDifferAreNamed) {
   spawn_ranks("shm", 3, [&](Communicator& comm) {
     Strategy strategy = Strategy::ring(comm, in_group(comm)).value();
