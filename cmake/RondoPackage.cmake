@@ -41,6 +41,7 @@ set(headers
   rondo/base/env.h
   rondo/base/export.h
   rondo/base/interrupt.h
+  rondo/base/short_vector.h
   rondo/base/status.h
   rondo/capi/rondo_c.h
   rondo/cluster/cluster_spec.h

@@ -110,10 +110,15 @@ class SessionManager:
     def wait_for_session(
         self, master, config=None, max_wait_secs=float("inf"), interval_secs=None
     ):
-        """A session once another process has initialised the variables."""
+        """A session once another process has initialised the variables.
+
+        Looks for them soon, then ever less often, in the end every
+        `recovery_wait_secs`: who begins long after the chief may find it gone.
+        """
         if max_wait_secs is None:
             max_wait_secs = float("inf")
-        wait = self._recovery_wait_secs if interval_secs is None else interval_secs
+        longest = self._recovery_wait_secs if interval_secs is None else interval_secs
+        wait = min(0.05, longest)
         until = time.monotonic() + max_wait_secs
         while True:
             session = Session(master, graph=self._graph, config=config)
@@ -129,6 +134,7 @@ class SessionManager:
                 )
             _log.info("Waiting for model to be ready: not initialised: %s", missing)
             time.sleep(wait)
+            wait = min(2 * wait, longest)
 
     def _latest(self, checkpoint_dir, wait, max_wait_secs):
         until = time.monotonic() + max_wait_secs
