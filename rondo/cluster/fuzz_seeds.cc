@@ -61,9 +61,8 @@ std::string parts() {
 std::string store_requests() {
   using namespace store_wire;
   std::string bytes = "c";  // a client, not a stranger
-  for (const Operation operation :
-       {Operation::kSet, Operation::kGet, Operation::kAdd,
-        Operation::kRemove}) {
+  for (const Operation operation : {Operation::kSet, Operation::kGet,
+                                    Operation::kAdd, Operation::kRemove}) {
     const bool sets = operation == Operation::kSet;
     const Header header = encode(Request{operation, 3, sets ? 5u : 0u, 0});
     bytes.append(header.data(), header.size());
@@ -91,11 +90,12 @@ int main(int argc, char** argv) {
   write(to, "graph_def_fuzz", "model", to_graph_def(g));
   write(to, "wire_fuzz", "frame", frame());
   write(to, "wire_fuzz", "call",
-        SessionCall{1, 2, 3, {"x:0"}, {"y:0"}, {"train"}}.encode());
+        SessionCall{1, 2, 3, false, {"x:0"}, {"y:0"}, {"train"}}.encode());
   write(to, "connection_fuzz", "frames", frame() + frame());
   write(to, "part_io_fuzz", "parts", parts());
   write(to, "worker_service_fuzz", "parts", parts());
   write(to, "tcp_store_fuzz", "requests", store_requests());
   // A device filter, and a flag.
-  write(to, "control_fuzz", "create", std::string("\n\7/job:ps\x10\1") + "\xff\3");
+  write(to, "control_fuzz", "create",
+        std::string("\n\7/job:ps\x10\1") + "\xff\3");
 }

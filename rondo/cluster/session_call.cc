@@ -7,6 +7,7 @@ namespace rondo {
 std::string SessionCall::encode() const {
   wire::Writer out;
   out.number(static_cast<int64_t>(session)).number(run).number(time_allowed);
+  out.number(traced ? 1 : 0);
   out.texts(feeds).texts(fetches).texts(targets);
   return out.take();
 }
@@ -17,10 +18,12 @@ Result<SessionCall> SessionCall::decode(std::string_view bytes) {
   call.session = static_cast<uint64_t>(in.number());
   call.run = in.number();
   call.time_allowed = in.number();
+  const int64_t traced = in.number();
+  call.traced = traced == 1;
   call.feeds = in.texts();
   call.fetches = in.texts();
   call.targets = in.texts();
-  if (!in.ok())
+  if (!in.ok() || traced < 0 || traced > 1)
     return error(Code::kInvalidArgument,
                  "a call of SessionRun that makes no sense came to this task");
   return call;

@@ -15,7 +15,8 @@ const std::string kToken = "secret";
 
 struct Served {
   Served()
-      : server(TcpStoreServer::start(SocketAddress::parse("127.0.0.1:0").value(), {}, kToken)
+      : server(TcpStoreServer::start(
+                   SocketAddress::parse("127.0.0.1:0").value(), {}, kToken)
                    .value()) {}
   std::unique_ptr<TcpStoreServer> server;
 };
