@@ -2,6 +2,7 @@
 when a task, a master or a client dies, stops, or is somebody else."""
 
 import contextlib
+import json
 import signal
 import socket
 import subprocess
@@ -73,6 +74,25 @@ def test_steps_over_processes(cluster):
     # The variables belong to the tasks.
     with rd.Session(c["worker", 0].target, graph=graph) as s:
         np.testing.assert_array_equal(s.run(w), np.float32([21, 22, 23]))
+
+
+@pytest.mark.parametrize("master", ["worker", "ps"])
+def test_the_trace_has_the_nodes_of_all_tasks(cluster, master):
+    c = cluster()
+    graph = rd.Graph()
+    x, w, add, y, _, init = program(graph)
+    options = rd.RunOptions(trace_level=rd.RunOptions.FULL_TRACE)
+    metadata = rd.RunMetadata()
+    with rd.Session(c[master, 0].target, graph=graph) as s:
+        s.run(init)
+        feed = {x: np.float32([4, 5, 6])}
+        s.run([y, add], feed, options=options, run_metadata=metadata)
+    events = json.loads(metadata.trace)["traceEvents"]
+    devices = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+    where = {e["name"]: devices[e["pid"]] for e in events if e["ph"] == "X"}
+    assert where[add.op.name] == "/job:ps/task:0/cpu:0"
+    assert where[y.op.name] == "/job:worker/task:0/cpu:0"
+    assert all(e["ts"] >= 0 for e in events if e["ph"] == "X")
 
 
 def test_megabytes_between_processes(cluster):

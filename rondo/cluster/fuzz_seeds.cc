@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   write(to, "graph_def_fuzz", "model", to_graph_def(g));
   write(to, "wire_fuzz", "frame", frame());
   write(to, "wire_fuzz", "call",
-        SessionCall{1, 2, 3, {"x:0"}, {"y:0"}, {"train"}}.encode());
+        SessionCall{1, 2, 3, false, {"x:0"}, {"y:0"}, {"train"}}.encode());
   write(to, "connection_fuzz", "frames", frame() + frame());
   write(to, "part_io_fuzz", "parts", parts());
   write(to, "worker_service_fuzz", "parts", parts());

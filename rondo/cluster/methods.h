@@ -14,12 +14,13 @@ enum class Method : uint32_t {
   kGet = 1,     // step, key -> dead?, a tensor unless dead
   kAdd = 2,     // time allowed; the parts as a tensor of bytes -> number
   kRemove = 3,  // graph
-  kRun = 4,     // graph, step, time allowed; feeds -> fetches
+  kRun = 4,     // graph, step, time allowed, traced?; feeds -> fetches, and a
+                // timeline where traced
   kCancel = 5,  // step, code, message
   // Of a master: remote_session.cc, session_service.cc.
-  kAttach = 16,  // session: it lives as long as this link
-  kExtend = 17,  // session, nodes before; those behind as a tensor of bytes
-  kSessionRun = 18,
+  kAttach = 16,      // session: it lives as long as this link
+  kExtend = 17,      // session, nodes before; those behind as a tensor of bytes
+  kSessionRun = 18,  // SessionCall; feeds -> fetches, as kRun
   kSessionCancel = 19,  // session, run
 };
 

@@ -3,6 +3,7 @@
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
 #include "rondo/cluster/session_call.h"
+#include "rondo/cluster/timeline_io.h"
 #include "rondo/graph/subgraph_io.h"
 
 namespace rondo {
@@ -84,6 +85,7 @@ Result<std::vector<Tensor>> RemoteSession::run(
   call.run = next_run_++;
   call.time_allowed =
       options.timeout == Duration::max() ? kNoLimit : options.timeout.count();
+  call.traced = options.timeline != nullptr;
   std::vector<Tensor> fed;
   for (const Value& fetch : fetches) call.fetches.push_back(fetch.name());
   for (const Feed& feed : feeds) {
@@ -108,10 +110,16 @@ Result<std::vector<Tensor>> RemoteSession::run(
   const Deadline deadline = options.timeout == Duration::max()
                                 ? Deadline::never()
                                 : Deadline(options.timeout + kCloseTime);
+  const double sent_us = call.traced ? options.timeline->now_us() : 0;
   auto answer = master_.link->call(
       {number(Method::kSessionRun), call.encode(), std::move(fed)}, deadline);
   if (options.cancellation) options.cancellation->forget(wake);
   if (!answer.ok()) return answer.status();
+  if (call.traced && !answer->tensors.empty()) {
+    RONDO_RETURN_IF_ERROR(
+        add_timeline(answer->tensors.back(), sent_us, *options.timeline));
+    answer->tensors.pop_back();
+  }
   if (answer->tensors.size() != fetches.size())
     return error(Code::kInternal, "{} answered with {} tensors to {} fetches",
                  master_.name, answer->tensors.size(), fetches.size());

@@ -6,6 +6,7 @@
 
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
+#include "rondo/cluster/timeline_io.h"
 
 namespace rondo {
 namespace {
@@ -107,20 +108,28 @@ void RemoteWorker::remove(int64_t graph) {
 }
 
 void RemoteWorker::run(StepCall call, Done done) {
-  link_->call(
-      {number(Method::kRun),
-       wire::Writer()
-           .number(call.graph)
-           .number(call.step)
-           .number(time_allowed(call.deadline))
-           .take(),
-       std::move(call.feeds)},
-      [done = std::move(done), task = task_](Result<LinkAnswer> answer) {
-        if (answer.ok())
-          done(std::move(answer->tensors));
-        else
-          done(on_task(answer.status(), task));
-      });
+  Timeline* const timeline = call.timeline;
+  const double sent_us = timeline ? timeline->now_us() : 0;
+  link_->call({number(Method::kRun),
+               wire::Writer()
+                   .number(call.graph)
+                   .number(call.step)
+                   .number(time_allowed(call.deadline))
+                   .number(timeline ? 1 : 0)
+                   .take(),
+               std::move(call.feeds)},
+              [done = std::move(done), task = task_, timeline,
+               sent_us](Result<LinkAnswer> answer) {
+                if (!answer.ok()) return done(on_task(answer.status(), task));
+                if (timeline && !answer->tensors.empty()) {
+                  // The step waits for every answer, so its timeline is there.
+                  Status s =
+                      add_timeline(answer->tensors.back(), sent_us, *timeline);
+                  if (!s.ok()) return done(on_task(s, task));
+                  answer->tensors.pop_back();
+                }
+                done(std::move(answer->tensors));
+              });
 }
 
 void RemoteWorker::cancel(int64_t step, const Status& why) {

@@ -99,6 +99,10 @@ Status Server::Impl::listen() {
                          SocketAddress::resolve(address.host, 0));
   const bool loopback = std::all_of(
       here.begin(), here.end(), [](const auto& a) { return a.is_loopback(); });
+  if (options.common.tls.wanted() && !loopback)
+    log(LogLevel::kWarning,
+        "TLS protects this task's control calls only: tensors and steps travel "
+        "between hosts authenticated by the token, but not encrypted");
   RONDO_ASSIGN_OR_RETURN(const PortRange ports,
                          PortRange::parse(options.link_ports));
   std::vector<SocketAddress> everywhere = {

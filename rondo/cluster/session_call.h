@@ -14,6 +14,7 @@ struct SessionCall {
   uint64_t session = 0;
   int64_t run = 0;                 // numbered by the client, for cancelling it
   int64_t time_allowed = 0;        // see methods.h
+  bool traced = false;             // whether the answer has a timeline
   std::vector<std::string> feeds;  // values; their tensors go along
   std::vector<std::string> fetches;
   std::vector<std::string> targets;  // nodes

@@ -7,6 +7,7 @@
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
 #include "rondo/cluster/session_call.h"
+#include "rondo/cluster/timeline_io.h"
 #include "rondo/graph/subgraph_io.h"
 #include "rondo/transport/handshake.h"
 
@@ -186,12 +187,15 @@ Result<LinkAnswer> SessionService::run(const LinkCall& call) {
   RunOptions options;
   if (what.time_allowed >= 0) options.timeout = Duration(what.time_allowed);
   options.cancellation = &cancellation;
+  Timeline timeline;
+  if (what.traced) options.timeline = &timeline;
   auto result = entry->session->run(fetches, feeds, targets, options);
   {
     const MutexLock lock(entry->mutex);
     entry->runs.erase(what.run);
   }
   if (!result.ok()) return result.status();
+  if (what.traced) result->push_back(timeline_to_tensor(timeline));
   return LinkAnswer{{}, std::move(*result)};
 }
 

@@ -1,8 +1,10 @@
-// Frames and calls of links, as decoders: what is understood is also written
-// the same way again.
+// Frames, calls and timelines of links, as decoders: a call that is understood
+// is also written the same way again.
 #include <cstdlib>
 
+#include "rondo/cluster/part_io.h"
 #include "rondo/cluster/session_call.h"
+#include "rondo/cluster/timeline_io.h"
 #include "rondo/cluster/wire.h"
 
 using namespace rondo;
@@ -35,11 +37,17 @@ void call(std::string_view bytes) {
   if (what.ok() && what->encode() != bytes) std::abort();
 }
 
+void timeline(std::string_view bytes) {
+  Timeline all;
+  if (add_timeline(bytes_tensor(bytes), 0, all).ok()) (void)all.to_json();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const std::string_view text(reinterpret_cast<const char*>(data), bytes);
   frame(text);
   call(text);
+  timeline(text);
   return 0;
 }

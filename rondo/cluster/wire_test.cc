@@ -159,6 +159,7 @@ TEST(Wire, SessionCallRefusesNamesThatAreNotThere) {
                                 .number(1)
                                 .number(2)
                                 .number(3)
+                                .number(0)
                                 .texts({"x:0"})
                                 .texts({})
                                 .number(int64_t{1} << 50)

@@ -3,6 +3,7 @@
 #include "rondo/cluster/answer_on_thread.h"
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
+#include "rondo/cluster/timeline_io.h"
 
 namespace rondo {
 namespace {
@@ -107,6 +108,9 @@ void WorkerService::run(uint64_t link, LinkCall call,
   step.graph = in.number();
   step.step = in.number();
   step.deadline = deadline_in(in.number());
+  std::shared_ptr<Timeline> timeline;
+  if (in.number() != 0) timeline = std::make_shared<Timeline>();
+  step.timeline = timeline.get();
   step.feeds = std::move(call.tensors);
   if (!in.ok()) return answer(bad_call("Run"));
   Status refused;
@@ -127,14 +131,14 @@ void WorkerService::run(uint64_t link, LinkCall call,
   }
   if (!refused.ok()) return answer(refused);
   const int64_t id = step.step;
-  worker_.run(std::move(step), [this, link, id, answer = std::move(answer)](
-                                   Result<std::vector<Tensor>> result) {
-    end_step(link, id);
-    if (result.ok())
-      answer(LinkAnswer{{}, std::move(*result)});
-    else
-      answer(result.status());
-  });
+  worker_.run(std::move(step),
+              [this, link, id, timeline,
+               answer = std::move(answer)](Result<std::vector<Tensor>> result) {
+                end_step(link, id);
+                if (!result.ok()) return answer(result.status());
+                if (timeline) result->push_back(timeline_to_tensor(*timeline));
+                answer(LinkAnswer{{}, std::move(*result)});
+              });
 }
 
 void WorkerService::end_step(uint64_t link, int64_t step) {

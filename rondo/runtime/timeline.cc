@@ -50,6 +50,8 @@ std::vector<Timeline::Event> Timeline::events() const {
   return events_;
 }
 
+double Timeline::now_us() const { return microseconds(Clock::now() - origin_); }
+
 std::string Timeline::to_json() const {
   // Each device is what the format calls a process.
   const std::vector<Event> all = events();

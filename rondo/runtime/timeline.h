@@ -32,6 +32,8 @@ class RONDO_API Timeline {
   // An event of another process; its times are made to fit by the caller.
   void add(Event event);
   std::vector<Event> events() const;
+  // Since it was made.
+  double now_us() const;
   // As chrome://tracing and Perfetto read it.
   std::string to_json() const;
 
