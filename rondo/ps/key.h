@@ -1,4 +1,5 @@
-// Key: a tensor that parameter servers keep, and the parts into which it is cut.
+// Key: a tensor that parameter servers keep, and the parts into which it is
+// cut.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,8 @@ Result<std::unique_ptr<KvHistory>> KvHistory::open(Options options,
   std::unique_ptr<KvHistory> made(new KvHistory(std::move(options)));
   const std::string lock = fmt::format("{}/lock", made->options_.folder);
   made->lock_ = Fd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!made->lock_.valid() || ::flock(made->lock_.get(), LOCK_EX | LOCK_NB) != 0)
+  if (!made->lock_.valid() ||
+      ::flock(made->lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return errno_error(
         Code::kUnavailable, errno,
         fmt::format("cannot lock {}: is another server using this folder?",

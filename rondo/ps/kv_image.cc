@@ -84,8 +84,7 @@ Result<KvImage> decode_state(std::string_view text) {
 
 Status write_image(const std::string& path, const KvImage& image) {
   const std::string state = encode_state(image);
-  Tensor text =
-      Tensor::empty({static_cast<int64_t>(state.size())}, DType::kU8);
+  Tensor text = Tensor::empty({static_cast<int64_t>(state.size())}, DType::kU8);
   std::memcpy(text.data(), state.data(), state.size());
   std::vector<NamedTensor> tensors = {{std::string(kState), text}};
   for (const PartImage& part : image.parts) {
@@ -152,8 +151,8 @@ Result<PartUpdate> decode_update(const LogRecord& record) {
   }
   if (!reader.ok()) return kv::damaged("an update in the log");
   const int64_t before = rows < 0 ? 0 : rows * int64_t{8};
-  const int64_t count = (record.payload.count() - before) /
-                        static_cast<int64_t>(size_of(dtype));
+  const int64_t count =
+      (record.payload.count() - before) / static_cast<int64_t>(size_of(dtype));
   made.gradient.by_rows = rows >= 0;
   if (rows >= 0)
     made.gradient.indices = slice(record.payload, 0, DType::kI64, {rows});

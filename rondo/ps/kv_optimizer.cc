@@ -10,8 +10,7 @@ namespace {
 // A rate as the graph has it: a number of the parameter's type.
 double rounded(DType dtype, double rate) {
   return dispatch_float(dtype, [&]<class T>() {
-    return static_cast<double>(
-        load(store<T>(static_cast<Computed<T>>(rate))));
+    return static_cast<double>(load(store<T>(static_cast<Computed<T>>(rate))));
   });
 }
 
@@ -24,8 +23,7 @@ UpdateTarget target_of(KvState& state) {
   UpdateTarget at;
   at.parameter = &own(state.value);
   at.slot_count = state.slots.size();
-  for (size_t k = 0; k < at.slot_count; ++k)
-    at.slots[k] = &own(state.slots[k]);
+  for (size_t k = 0; k < at.slot_count; ++k) at.slots[k] = &own(state.slots[k]);
   return at;
 }
 
@@ -55,11 +53,12 @@ KvOptimizer KvOptimizer::adagrad(double learning_rate, double initial) {
 
 KvOptimizer KvOptimizer::rms_prop(double learning_rate, double rho,
                                   double momentum, bool centered) {
-  return {.rule = centered ? UpdateRule::kCenteredRmsProp : UpdateRule::kRmsProp,
-          .learning_rate = learning_rate,
-          .momentum = momentum,
-          .rho = rho,
-          .epsilon = 1e-10};
+  return {
+      .rule = centered ? UpdateRule::kCenteredRmsProp : UpdateRule::kRmsProp,
+      .learning_rate = learning_rate,
+      .momentum = momentum,
+      .rho = rho,
+      .epsilon = 1e-10};
 }
 
 KvOptimizer KvOptimizer::adam(double learning_rate, double beta1, double beta2,
@@ -92,14 +91,15 @@ size_t KvOptimizer::slots() const {
 
 double KvOptimizer::initial(size_t slot) const {
   if (rule == UpdateRule::kAdagrad) return initial_accumulator;
-  const bool squares = rule == UpdateRule::kRmsProp ||
-                       rule == UpdateRule::kCenteredRmsProp;
+  const bool squares =
+      rule == UpdateRule::kRmsProp || rule == UpdateRule::kCenteredRmsProp;
   return squares && slot == 0 ? 1 : 0;
 }
 
 std::string KvOptimizer::to_string() const {
   return fmt::format(
-      "rule {} learning_rate {} momentum {} rho {} epsilon {} beta1 {} beta2 {} "
+      "rule {} learning_rate {} momentum {} rho {} epsilon {} beta1 {} beta2 "
+      "{} "
       "weight_decay {} initial_accumulator {}",
       static_cast<int>(rule), learning_rate, momentum, rho, epsilon, beta1,
       beta2, weight_decay, initial_accumulator);
@@ -142,8 +142,8 @@ KvState initial_state(const KvOptimizer& optimizer, Tensor value) {
 
 void update_all(const KvOptimizer& optimizer, double learning_rate,
                 const Tensor& gradient, KvState& state) {
-  const UpdateRates rates = rates_for(optimizer, gradient.dtype(),
-                                      learning_rate, state.powers);
+  const UpdateRates rates =
+      rates_for(optimizer, gradient.dtype(), learning_rate, state.powers);
   const UpdateTarget at = target_of(state);
   dispatch_float(gradient.dtype(), [&]<class T>() {
     update_elements<T>(optimizer.rule, rates, at, 0, gradient.span<T>().data(),
@@ -161,9 +161,10 @@ void update_rows(const KvOptimizer& optimizer, double learning_rate,
   const UpdateTarget at = target_of(state);
   dispatch_float(rows.dtype(), [&]<class T>() {
     for (int64_t k = 0; k < count; ++k)
-      update_elements<T>(optimizer.rule, rates, at,
-                         indices.span<int64_t>()[static_cast<size_t>(k)] * width,
-                         rows.span<T>().data() + k * width, width);
+      update_elements<T>(
+          optimizer.rule, rates, at,
+          indices.span<int64_t>()[static_cast<size_t>(k)] * width,
+          rows.span<T>().data() + k * width, width);
   });
   count_step(optimizer, state.powers);
 }

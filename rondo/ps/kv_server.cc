@@ -46,8 +46,7 @@ KvServer::KvServer(KvServerOptions options)
       members_(options_.rules.workers, options_.worker_patience) {
   log_.update = [this](const PartUpdate& update) -> Status {
     if (!history_) return {};
-    return append(KvRecord::kUpdate, encode_update(update),
-                  payload_of(update));
+    return append(KvRecord::kUpdate, encode_update(update), payload_of(update));
   };
   log_.initialize = [this](int64_t number, const Tensor& value) {
     return append(KvRecord::kInitialize, wire::Writer().number(number).take(),
@@ -73,22 +72,22 @@ Status KvServer::listen() {
                               .borrows = true};
   // Nobody but loopback peers would be let in without a token.
   RONDO_ASSIGN_OR_RETURN(
-      auto filter, InterfaceFilter::parse(
-                       options_.token.empty() && options_.interface.empty()
-                           ? "127.0.0.0/8"
-                           : options_.interface));
+      auto filter, InterfaceFilter::parse(options_.token.empty() &&
+                                                  options_.interface.empty()
+                                              ? "127.0.0.0/8"
+                                              : options_.interface));
   RONDO_ASSIGN_OR_RETURN(const auto all, list_interfaces());
   RONDO_ASSIGN_OR_RETURN(const auto chosen, filter.select(all));
   for (const Interface& one : chosen) options.addresses.push_back(one.address);
   const uint64_t incarnation = options.incarnation;
   RONDO_ASSIGN_OR_RETURN(
-      links_, LinkServer::start(
-                  std::move(options),
-                  [this](uint64_t link, LinkCall call,
-                         LinkServer::Answer answer) {
-                    serve(link, std::move(call), std::move(answer));
-                  },
-                  [this](uint64_t link) { members_.go(link); }));
+      links_,
+      LinkServer::start(
+          std::move(options),
+          [this](uint64_t link, LinkCall call, LinkServer::Answer answer) {
+            serve(link, std::move(call), std::move(answer));
+          },
+          [this](uint64_t link) { members_.go(link); }));
   Card card;
   card.nonce = incarnation;
   card.pid = getpid();
@@ -174,9 +173,8 @@ Result<LinkAnswer> KvServer::claim(int worker, const LinkCall& call) {
   const MutexLock lock(mutex_);
   auto at = claims_.find(key);
   if (at == claims_.end()) {
-    RONDO_RETURN_IF_ERROR(
-        append(KvRecord::kClaim,
-               wire::Writer().text(key).number(worker).take()));
+    RONDO_RETURN_IF_ERROR(append(
+        KvRecord::kClaim, wire::Writer().text(key).number(worker).take()));
     at = claims_.emplace(key, worker).first;
   }
   return LinkAnswer{wire::Writer().number(at->second).take(), {}};
@@ -191,8 +189,7 @@ Result<LinkAnswer> KvServer::add_part(int worker, const LinkCall& call,
                  what.key.name, name_of(what.key.dtype));
   RONDO_ASSIGN_OR_RETURN(const auto at, find_or_add(what));
   Status status;
-  if (!call.tensors.empty())
-    at->initialize(call.tensors[0], answers, status);
+  if (!call.tensors.empty()) at->initialize(call.tensors[0], answers, status);
   RONDO_RETURN_IF_ERROR(status);
   return LinkAnswer{at->about(worker).encode(), {}};
 }
@@ -221,28 +218,29 @@ Result<std::shared_ptr<StoredPart>> KvServer::find_or_add(
       return parts_[at->second];
     const bool apart = has.end <= what.begin || what.end <= has.begin;
     if (has.key != what.key || !apart)
-      return error(
-          Code::kMismatch,
-          "elements {} to {} of \"{}\" {}{} are asked for, and {} to {} of {}{} "
-          "are here: all workers must add the same keys, in the same order, with "
-          "the same number of servers",
-          what.begin, what.end, what.key.name, name_of(what.key.dtype),
-          what.key.shape.to_string(), has.begin, has.end,
-          name_of(has.key.dtype), has.key.shape.to_string());
+      return error(Code::kMismatch,
+                   "elements {} to {} of \"{}\" {}{} are asked for, and {} to "
+                   "{} of {}{} "
+                   "are here: all workers must add the same keys, in the same "
+                   "order, with "
+                   "the same number of servers",
+                   what.begin, what.end, what.key.name, name_of(what.key.dtype),
+                   what.key.shape.to_string(), has.begin, has.end,
+                   name_of(has.key.dtype), has.key.shape.to_string());
   }
   RONDO_RETURN_IF_ERROR(append(KvRecord::kAddPart, what.encode()));
   numbers_[{what.key.name, what.begin}] = parts_.size();
-  parts_.push_back(std::make_shared<StoredPart>(
-      static_cast<int64_t>(parts_.size()), what, options_.rules, members_,
-      log_));
+  parts_.push_back(
+      std::make_shared<StoredPart>(static_cast<int64_t>(parts_.size()), what,
+                                   options_.rules, members_, log_));
   return parts_.back();
 }
 
 Result<std::shared_ptr<StoredPart>> KvServer::part(int64_t number) {
   const MutexLock lock(mutex_);
   if (number < 0 || number >= static_cast<int64_t>(parts_.size()))
-    return error(Code::kInvalidArgument,
-                 "this parameter server has no part {}", number);
+    return error(Code::kInvalidArgument, "this parameter server has no part {}",
+                 number);
   return parts_[static_cast<size_t>(number)];
 }
 
@@ -268,8 +266,8 @@ void KvServer::look_after() {
     if (const Status status = history_->snapshot([this] { return image(); });
         !status.ok())
       log(LogLevel::kWarning,
-          "parameter server {} could not write a snapshot: {}",
-          options_.server, status.message());
+          "parameter server {} could not write a snapshot: {}", options_.server,
+          status.message());
   }
 }
 

@@ -13,13 +13,14 @@ Status KvServer::open_history() {
   if (!options_.folder.empty()) {
     // The log that is opened is not written to while it is read.
     RONDO_ASSIGN_OR_RETURN(
-        history_, KvHistory::open(
-                      {.folder = fmt::format("{}/server-{}", options_.folder,
-                                             options_.server),
-                       .to_disk = options_.to_disk,
-                       .snapshot_bytes = options_.snapshot_bytes},
-                      [this](KvImage image) { return restore(std::move(image)); },
-                      [this](const LogRecord& one) { return replay(one); }));
+        history_,
+        KvHistory::open(
+            {.folder =
+                 fmt::format("{}/server-{}", options_.folder, options_.server),
+             .to_disk = options_.to_disk,
+             .snapshot_bytes = options_.snapshot_bytes},
+            [this](KvImage image) { return restore(std::move(image)); },
+            [this](const LogRecord& one) { return replay(one); }));
   }
   const MutexLock lock(mutex_);
   if (name_ != 0) return {};
@@ -91,8 +92,7 @@ Status KvServer::replay(const LogRecord& record) {
       return {};
     }
     case KvRecord::kAddPart: {
-      RONDO_ASSIGN_OR_RETURN(const auto what,
-                             kv::AddPart::decode(record.body));
+      RONDO_ASSIGN_OR_RETURN(const auto what, kv::AddPart::decode(record.body));
       return find_or_add(what).status();
     }
     case KvRecord::kInitialize: {

@@ -71,9 +71,9 @@ Status KvWorker::add(const std::vector<Key>& keys,
   if (!initial.empty() && initial.size() != keys.size())
     return error(Code::kInvalidArgument, "{} initial values for {} keys",
                  initial.size(), keys.size());
-  const auto parts = split_keys(keys, {.servers = options_.servers,
-                                       .most_part_bytes =
-                                           options_.most_part_bytes});
+  const auto parts =
+      split_keys(keys, {.servers = options_.servers,
+                        .most_part_bytes = options_.most_part_bytes});
   std::vector<std::shared_ptr<Added>> added;
   for (size_t i = 0; i < keys.size(); ++i) {
     auto one = std::make_shared<Added>();
@@ -103,14 +103,12 @@ Status KvWorker::claim(const std::vector<Key>& keys, std::vector<bool>& mine) {
   std::vector<int64_t> winners(keys.size(), -1);
   const KvWork work(static_cast<int>(keys.size()) + 1, {});
   for (size_t i = 0; i < keys.size(); ++i)
-    links_[0]->call({kv::kClaim, wire::Writer().text(keys[i].name).take(), {}},
-                    deadline(),
-                    [work, &winner = winners[i]](
-                        const Result<LinkAnswer>& answer) {
-                      if (answer.ok())
-                        winner = wire::Reader(answer->body).number();
-                      work.finish_part(answer.status());
-                    });
+    links_[0]->call(
+        {kv::kClaim, wire::Writer().text(keys[i].name).take(), {}}, deadline(),
+        [work, &winner = winners[i]](const Result<LinkAnswer>& answer) {
+          if (answer.ok()) winner = wire::Reader(answer->body).number();
+          work.finish_part(answer.status());
+        });
   work.finish_part({});
   // Each call ends, so winners are not written to behind this.
   RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
@@ -276,8 +274,8 @@ KvWork KvWorker::pull(std::string_view key, const Tensor& into,
   KvWork work;
   {
     const MutexLock lock((*added)->mutex);
-    work = KvWork(static_cast<int>((*added)->parts.size()) + 1,
-                  std::move(done));
+    work =
+        KvWork(static_cast<int>((*added)->parts.size()) + 1, std::move(done));
     for (const Part& part : (*added)->parts) {
       const kv::Pull pull{.part = part.number,
                           .step = part.sequence,

@@ -45,7 +45,8 @@ struct PushOptions {
 
 // Calls return at once; what is sent goes in the order of the calls, so values
 // come in the order in which they are asked for. A call's tensors are used
-// until its work is over, and gradients must not be changed before. Thread-safe.
+// until its work is over, and gradients must not be changed before.
+// Thread-safe.
 class KvWorker {
  public:
   // Finds the servers through the store.
@@ -118,8 +119,8 @@ class KvWorker {
   KvWork push_into(std::string_view key, const Tensor& gradient,
                    const Tensor* into, PushOptions options);
   void send_push(const Part& part, const PushOptions& options,
-                 std::vector<Tensor> tensors, bool by_rows,
-                 const Tensor* into, const KvWork& work);
+                 std::vector<Tensor> tensors, bool by_rows, const Tensor* into,
+                 const KvWork& work);
   KvWork::Done sticky(KvWork::Done done);
 
   const KvWorkerOptions options_;

@@ -9,8 +9,7 @@ Result<std::vector<KvWorker::RowsOfPart>> KvWorker::divide_rows(
     Added& added, const Tensor& indices) const {
   const Key& key = added.key;
   if (!key.by_rows || indices.dtype() != DType::kI64)
-    return error(Code::kInvalidArgument,
-                 "rows of \"{}\": {}", key.name,
+    return error(Code::kInvalidArgument, "rows of \"{}\": {}", key.name,
                  key.by_rows ? "their indices must be i64"
                              : "the key was not added by rows");
   const int64_t width = key.width();
@@ -39,10 +38,9 @@ Status check_rows(const Key& key, const Tensor& indices, const Tensor& rows) {
   if (rows.dtype() == key.dtype &&
       rows.count() == indices.count() * key.width())
     return {};
-  return error(Code::kInvalidArgument,
-               "{}{} are not {} rows of \"{}\" {}{}", name_of(rows.dtype()),
-               rows.shape().to_string(), indices.count(), key.name,
-               name_of(key.dtype), key.shape.to_string());
+  return error(Code::kInvalidArgument, "{}{} are not {} rows of \"{}\" {}{}",
+               name_of(rows.dtype()), rows.shape().to_string(), indices.count(),
+               key.name, name_of(key.dtype), key.shape.to_string());
 }
 
 }  // namespace
@@ -73,8 +71,8 @@ KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
     for (size_t p = 0; p < divided.size(); ++p) {
       Part& part = (*added)->parts[p];
       ++part.sequence;
-      Tensor some = Tensor::empty({divided[p].indices.count(), width},
-                                  rows.dtype());
+      Tensor some =
+          Tensor::empty({divided[p].indices.count(), width}, rows.dtype());
       auto* to = static_cast<char*>(some.data());
       for (const int64_t place : divided[p].places) {
         std::memcpy(to, from + static_cast<size_t>(place) * row_bytes,
@@ -104,8 +102,8 @@ KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
     if (done) done(status);
     return KvWork(status);
   }
-  const size_t row_bytes = static_cast<size_t>((*added)->key.width()) *
-                           size_of((*added)->key.dtype);
+  const size_t row_bytes =
+      static_cast<size_t>((*added)->key.width()) * size_of((*added)->key.dtype);
   KvWork work;
   {
     const MutexLock lock((*added)->mutex);
@@ -118,8 +116,8 @@ KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                           .by_rows = true};
       link(part.range)
           .call({kv::kPull, pull.encode(), {divided[p].indices}}, deadline(),
-                [work, into, row_bytes, places = divided[p].places](
-                    const Result<LinkAnswer>& answer) {
+                [work, into, row_bytes,
+                 places = divided[p].places](const Result<LinkAnswer>& answer) {
                   Status outcome = answer.status();
                   if (outcome.ok() &&
                       (answer->tensors.size() != 1 ||

@@ -124,8 +124,7 @@ Status LogFile::write(std::string_view front, std::span<const Tensor> payload) {
     pieces[at].iov_base = static_cast<char*>(pieces[at].iov_base) + left;
     pieces[at].iov_len -= left;
   }
-  if (to_disk_ && ::fdatasync(file_) != 0)
-    return failed(errno, "write", path_);
+  if (to_disk_ && ::fdatasync(file_) != 0) return failed(errno, "write", path_);
   return {};
 }
 
@@ -140,25 +139,25 @@ Status read_log(const std::string& path,
   const Front expected;
   while (end - at >= sizeof(Front)) {
     Front front;
-    RONDO_ASSIGN_OR_RETURN(
-        bool whole, read_at(file.get(), path, at, &front, sizeof front));
+    RONDO_ASSIGN_OR_RETURN(bool whole,
+                           read_at(file.get(), path, at, &front, sizeof front));
     const uint64_t left = end - at - sizeof front;
     if (std::memcmp(front.magic, expected.magic, 4) != 0)
       return damaged(path, at);
     if (!whole || front.body_bytes > left ||
         front.payload_bytes > left - front.body_bytes)
       break;
-    LogRecord record{front.kind, std::string(front.body_bytes, '\0'),
-                     Tensor::empty({static_cast<int64_t>(front.payload_bytes)},
-                                   DType::kU8)};
+    LogRecord record{
+        front.kind, std::string(front.body_bytes, '\0'),
+        Tensor::empty({static_cast<int64_t>(front.payload_bytes)}, DType::kU8)};
     const uint64_t body = at + sizeof front;
     const uint64_t payload = body + front.body_bytes;
     RONDO_ASSIGN_OR_RETURN(whole,
                            read_at(file.get(), path, body, record.body.data(),
                                    record.body.size()));
-    RONDO_ASSIGN_OR_RETURN(
-        const bool all, read_at(file.get(), path, payload,
-                                record.payload.data(), front.payload_bytes));
+    RONDO_ASSIGN_OR_RETURN(const bool all,
+                           read_at(file.get(), path, payload,
+                                   record.payload.data(), front.payload_bytes));
     const uint64_t next = payload + front.payload_bytes;
     if (!whole || !all ||
         checksum_of(front, record.body, {&record.payload, 1}) !=

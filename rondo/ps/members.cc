@@ -9,17 +9,19 @@ Status Members::come(uint64_t link, const kv::Hello& hello) {
   const MutexLock lock(mutex_);
   const auto workers = static_cast<int64_t>(members_.size());
   if (hello.workers != workers)
-    return error(Code::kMismatch,
-                 "worker {} is one of {} workers, but this parameter server was "
-                 "started for {}: give both the same number",
-                 hello.worker, hello.workers, workers);
+    return error(
+        Code::kMismatch,
+        "worker {} is one of {} workers, but this parameter server was "
+        "started for {}: give both the same number",
+        hello.worker, hello.workers, workers);
   if (hello.worker < 0 || hello.worker >= workers)
     return error(Code::kInvalidArgument,
                  "there is no worker {}: they are 0 to {}", hello.worker,
                  workers - 1);
   Member& member = members_[static_cast<size_t>(hello.worker)];
   if (member.link != 0 && member.incarnation != hello.incarnation)
-    return error(Code::kMismatch,
+    // The other one may be about to go, so this is worth another try.
+    return error(Code::kUnavailable,
                  "two processes say that they are worker {}: {} and {}",
                  hello.worker, member.name, hello.name);
   member.name = hello.name;
@@ -66,8 +68,9 @@ bool Members::lost(int worker) const {
 std::string Members::describe(int worker) const {
   const MutexLock lock(mutex_);
   const Member& member = members_[static_cast<size_t>(worker)];
-  return member.came ? fmt::format("worker {} ({})", worker, member.name)
-                     : fmt::format("worker {} (which has not come yet)", worker);
+  return member.came
+             ? fmt::format("worker {} ({})", worker, member.name)
+             : fmt::format("worker {} (which has not come yet)", worker);
 }
 
 }  // namespace rondo

@@ -11,8 +11,8 @@ namespace {
 // Between two looks for a server that is not there, and for one of them.
 constexpr Duration kPause = std::chrono::milliseconds(50);
 constexpr Duration kAttempt = std::chrono::seconds(5);
-// A server says itself that a wait is over; one that does not, within this time,
-// cannot be reached.
+// A server says itself that a wait is over; one that does not, within this
+// time, cannot be reached.
 constexpr Duration kGrace = std::chrono::seconds(2);
 
 }  // namespace
@@ -66,13 +66,13 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
       options_.store->get(KvServer::store_key(options_.server), deadline));
   RONDO_ASSIGN_OR_RETURN(const Card card, Card::parse(text));
   RONDO_ASSIGN_OR_RETURN(
-      auto link,
-      Link::connect({fmt::format("{} ({}, pid {})", name(), card.host, card.pid),
-                     card.nonce, card.addresses},
-                    {.token = options_.token,
-                     .caller = options_.hello.name,
-                     .shares_memory = options_.shares_memory},
-                    deadline));
+      auto link, Link::connect({fmt::format("{} ({}, pid {})", name(),
+                                            card.host, card.pid),
+                                card.nonce, card.addresses},
+                               {.token = options_.token,
+                                .caller = options_.hello.name,
+                                .shares_memory = options_.shares_memory},
+                               deadline));
   RONDO_ASSIGN_OR_RETURN(
       const LinkAnswer said,
       link->call({kv::kHello, options_.hello.encode(), {}}, deadline));
@@ -101,9 +101,9 @@ void ServerLink::call(LinkCall what, Deadline deadline, Done done) {
       failure = failure_;
       if (failure.ok()) {
         number = next_++;
-        open_.try_emplace(number, Open{what, deadline,
-                                       Deadline(deadline.left() + kGrace),
-                                       done});
+        open_.try_emplace(
+            number,
+            Open{what, deadline, Deadline(deadline.left() + kGrace), done});
         // Else it is sent when there is a connection again.
         if (!broken_) link = link_;
         generation = generation_;
@@ -154,7 +154,8 @@ void ServerLink::run() {
     {
       const MutexLock lock(mutex_);
       if (stopping_) return;
-      if (!broken_ || !failure_.ok()) {
+      // After a failure for good there are no new calls.
+      if (failure_.ok() ? !broken_ : open_.empty()) {
         Duration nap = seconds(1);
         for (const auto& [number, one] : open_)
           nap = std::min<Duration>(nap, one.last.left());

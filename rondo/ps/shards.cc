@@ -19,8 +19,8 @@ int64_t bytes_of(const Key& key) {
 // The elements between which the key is cut are multiples of this.
 int64_t grain_of(const Key& key) {
   if (key.by_rows) return key.width();
-  return std::max<int64_t>(1,
-                           kCutBytes / static_cast<int64_t>(size_of(key.dtype)));
+  return std::max<int64_t>(
+      1, kCutBytes / static_cast<int64_t>(size_of(key.dtype)));
 }
 
 // Divides keys while it knows what each server has.
@@ -55,10 +55,10 @@ class Splitter {
     for (size_t s = 0; s < lacks.size() && begin < count; ++s) {
       const double share =
           static_cast<double>(lacks[s]) / static_cast<double>(left);
-      auto grains = static_cast<int64_t>(
-          static_cast<double>(count - begin) / static_cast<double>(grain) *
-              share +
-          0.5);
+      auto grains =
+          static_cast<int64_t>(static_cast<double>(count - begin) /
+                                   static_cast<double>(grain) * share +
+                               0.5);
       left -= lacks[s];
       int64_t end = std::min(count, begin + grains * grain);
       if (left == 0) end = count;
@@ -73,9 +73,9 @@ class Splitter {
   void add(const Key& key, int server, int64_t begin, int64_t end,
            std::vector<KeyPart>& parts) const {
     const int64_t most = std::max<int64_t>(
-        grain_of(key), static_cast<int64_t>(options_.most_part_bytes /
-                                            size_of(key.dtype)) /
-                           grain_of(key) * grain_of(key));
+        grain_of(key),
+        static_cast<int64_t>(options_.most_part_bytes / size_of(key.dtype)) /
+            grain_of(key) * grain_of(key));
     // A key without elements has a part without elements.
     do {
       const int64_t cut = key.by_rows ? end : std::min(end, begin + most);

@@ -20,8 +20,8 @@ struct ShardOptions {
 // arguments alone, so workers agree without asking.
 //
 // A key is divided among all servers, so that also pulls of one key after
-// another keep all of them busy; keys that are short against a server's share go
-// whole to the server with the least. Servers' bytes differ by less than 5 %
+// another keep all of them busy; keys that are short against a server's share
+// go whole to the server with the least. Servers' bytes differ by less than 5 %
 // where cutting at 64 bytes, and between rows, allows it.
 std::vector<std::vector<KeyPart>> split_keys(std::span<const Key> keys,
                                              const ShardOptions& options);

@@ -10,8 +10,8 @@ namespace rondo {
 namespace {
 
 Deadline within(int64_t ms) {
-  return Deadline(std::chrono::milliseconds(std::clamp<int64_t>(
-      ms, 0, int64_t{1000} * 60 * 60 * 24 * 365)));
+  return Deadline(std::chrono::milliseconds(
+      std::clamp<int64_t>(ms, 0, int64_t{1000} * 60 * 60 * 24 * 365)));
 }
 
 }  // namespace
@@ -42,14 +42,15 @@ void StoredPart::initialize(const Tensor& value, Answers& answers,
   if (initialized_) return;
   if (value.dtype() != what_.key.dtype ||
       value.count() != what_.end - what_.begin) {
-    status = error(Code::kMismatch, "the initial value of {} has {} elements {}",
-                   name(), value.count(), name_of(value.dtype()));
+    status =
+        error(Code::kMismatch, "the initial value of {} has {} elements {}",
+              name(), value.count(), name_of(value.dtype()));
     return;
   }
   status = log_.initialize(number_, value);
   if (!status.ok()) return;
-  state_ = initial_state(rules_.optimizer,
-                         value.reshape({value.count()}).clone());
+  state_ =
+      initial_state(rules_.optimizer, value.reshape({value.count()}).clone());
   initialized_ = true;
   settle_locked(answers);
 }
@@ -101,8 +102,9 @@ Result<Tensor> StoredPart::local_rows(const Tensor& indices) const {
                  "pulled: set by_rows in its key",
                  name());
   if (indices.dtype() != DType::kI64)
-    return error(Code::kInvalidArgument, "indices of rows of {} are {}, not i64",
-                 name(), name_of(indices.dtype()));
+    return error(Code::kInvalidArgument,
+                 "indices of rows of {} are {}, not i64", name(),
+                 name_of(indices.dtype()));
   // A copy: what a peer shows it can change between the check and the use.
   Tensor rows = indices.clone();
   const int64_t width = what_.key.width();
@@ -119,8 +121,7 @@ Result<Tensor> StoredPart::local_rows(const Tensor& indices) const {
 
 Result<KvGradient> StoredPart::gradient_of(const kv::Push& call,
                                            std::vector<Tensor> tensors) const {
-  if (tensors.size() != (call.by_rows ? 2u : 1u))
-    return kv::damaged("a push");
+  if (tensors.size() != (call.by_rows ? 2u : 1u)) return kv::damaged("a push");
   KvGradient made{std::move(tensors[0]), {}, call.by_rows};
   int64_t count = what_.end - what_.begin;
   if (call.by_rows) {
@@ -128,11 +129,12 @@ Result<KvGradient> StoredPart::gradient_of(const kv::Push& call,
     count = made.indices.count() * what_.key.width();
   }
   if (made.values.dtype() != what_.key.dtype || made.values.count() != count)
-    return error(Code::kMismatch,
-                 "a gradient of {} elements {} was pushed for {} elements {} of "
-                 "{}",
-                 made.values.count(), name_of(made.values.dtype()), count,
-                 name_of(what_.key.dtype), name());
+    return error(
+        Code::kMismatch,
+        "a gradient of {} elements {} was pushed for {} elements {} of "
+        "{}",
+        made.values.count(), name_of(made.values.dtype()), count,
+        name_of(what_.key.dtype), name());
   return made;
 }
 
@@ -215,8 +217,8 @@ void StoredPart::apply(Step step, Answers& answers) {
 
 void StoredPart::make(const PartUpdate& update) {
   if (update.gradient.by_rows)
-    update_rows(rules_.optimizer, update.learning_rate,
-                update.gradient.indices, update.gradient.values, state_);
+    update_rows(rules_.optimizer, update.learning_rate, update.gradient.indices,
+                update.gradient.values, state_);
   else
     update_all(rules_.optimizer, update.learning_rate, update.gradient.values,
                state_);
@@ -294,8 +296,8 @@ LinkAnswer StoredPart::value_for(const Waiting& one) const {
   }
   const auto row_bytes =
       static_cast<size_t>(what_.key.width()) * size_of(what_.key.dtype);
-  Tensor rows = Tensor::empty({one.indices.count(), what_.key.width()},
-                              what_.key.dtype);
+  Tensor rows =
+      Tensor::empty({one.indices.count(), what_.key.width()}, what_.key.dtype);
   auto* out = static_cast<char*>(rows.data());
   const auto* in = static_cast<const char*>(state_.value.data());
   for (const int64_t row : one.indices.span<int64_t>()) {

@@ -19,10 +19,12 @@ struct UpdateTarget {
   size_t slot_count = 0;
 };
 
-// Updates elements [begin, begin + count), with `gradient` from its own beginning.
+// Updates elements [begin, begin + count), with `gradient` from its own
+// beginning.
 template <class T>
-void update_elements(UpdateRule rule, const UpdateRates& rates, const UpdateTarget& at,
-                     int64_t begin, const T* gradient, int64_t count) {
+void update_elements(UpdateRule rule, const UpdateRates& rates,
+                     const UpdateTarget& at, int64_t begin, const T* gradient,
+                     int64_t count) {
   auto from = [&](Tensor* t) { return t->span<T>().data() + begin; };
   if constexpr (std::is_same_v<T, Computed<T>>) {
     UpdateRange range{
