@@ -100,51 +100,57 @@ Status KvWorker::add(const std::vector<Key>& keys,
 // Server 0 says whose initial values count, so that all parts of a key come
 // from one worker.
 Status KvWorker::claim(const std::vector<Key>& keys, std::vector<bool>& mine) {
-  std::vector<int64_t> winners(keys.size(), -1);
+  // Shared: a wait that is interrupted leaves the calls behind.
+  auto winners = std::make_shared<std::vector<int64_t>>(keys.size(), -1);
   const KvWork work(static_cast<int>(keys.size()) + 1, {});
   for (size_t i = 0; i < keys.size(); ++i)
-    links_[0]->call(
-        {kv::kClaim, wire::Writer().text(keys[i].name).take(), {}}, deadline(),
-        [work, &winner = winners[i]](const Result<LinkAnswer>& answer) {
-          if (answer.ok()) winner = wire::Reader(answer->body).number();
-          work.finish_part(answer.status());
-        });
+    links_[0]->call({kv::kClaim, wire::Writer().text(keys[i].name).take(), {}},
+                    deadline(),
+                    [work, winners, i](const Result<LinkAnswer>& answer) {
+                      if (answer.ok())
+                        (*winners)[i] = wire::Reader(answer->body).number();
+                      work.finish_part(answer.status());
+                    });
   work.finish_part({});
-  // Each call ends, so winners are not written to behind this.
+  // Each call has a deadline of its own.
   RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
   for (size_t i = 0; i < keys.size(); ++i)
-    mine[i] = winners[i] == options_.worker;
+    mine[i] = (*winners)[i] == options_.worker;
   return {};
 }
 
 Status KvWorker::add_parts(Added& added, const Tensor* initial) {
   const MutexLock lock(added.mutex);
-  const KvWork work(static_cast<int>(added.parts.size()) + 1, {});
-  for (Part& part : added.parts) {
-    LinkCall call{
-        kv::kAddPart,
-        kv::AddPart{added.key, part.range.begin, part.range.end}.encode(),
-        {}};
-    if (initial != nullptr)
-      call.tensors.push_back(part_of(*initial, part.range));
-    link(part.range)
-        .call(std::move(call), deadline(),
-              [work, &part](const Result<LinkAnswer>& answer) {
-                Status status = answer.status();
-                if (answer.ok()) {
-                  auto about = kv::PartAnswer::decode(answer->body);
-                  status = about.status();
-                  if (about.ok()) {
-                    part.number = about->part;
-                    part.sequence = about->sequence;
-                  }
-                }
-                work.finish_part(status);
-              });
+  const size_t count = added.parts.size();
+  auto abouts = std::make_shared<std::vector<kv::PartAnswer>>(count);
+  const KvWork work(static_cast<int>(count) + 1, {});
+  for (size_t i = 0; i < count; ++i) {
+    const KeyPart& range = added.parts[i].range;
+    LinkCall call{kv::kAddPart,
+                  kv::AddPart{added.key, range.begin, range.end}.encode(),
+                  {}};
+    if (initial != nullptr) call.tensors.push_back(part_of(*initial, range));
+    link(range).call(std::move(call), deadline(),
+                     [work, abouts, i](const Result<LinkAnswer>& answer) {
+                       Status status = answer.status();
+                       if (answer.ok()) {
+                         auto about = kv::PartAnswer::decode(answer->body);
+                         status = about.status();
+                         if (about.ok()) (*abouts)[i] = *about;
+                       }
+                       work.finish_part(status);
+                     });
   }
   work.finish_part({});
-  return work.wait(Deadline::never())
-      .with_context(fmt::format("cannot add the key \"{}\"", added.key.name));
+  RONDO_RETURN_IF_ERROR(
+      work.wait(Deadline::never())
+          .with_context(
+              fmt::format("cannot add the key \"{}\"", added.key.name)));
+  for (size_t i = 0; i < count; ++i) {
+    added.parts[i].number = (*abouts)[i].part;
+    added.parts[i].sequence = (*abouts)[i].sequence;
+  }
+  return {};
 }
 
 Result<std::shared_ptr<KvWorker::Added>> KvWorker::find(
