@@ -24,6 +24,7 @@ std::string ServerLink::name() const {
 }
 
 Status ServerLink::connect(Deadline deadline) {
+  Status why;
   for (;;) {
     auto link = reach(deadline);
     const MutexLock lock(mutex_);
@@ -32,11 +33,13 @@ Status ServerLink::connect(Deadline deadline) {
       generation_ = 1;
       break;
     }
+    // That the time was over during the last attempt says the least.
+    if (why.ok() || link.status().code() != Code::kTimeout) why = link.status();
     // What may be over when the server is there.
     const Code code = link.status().code();
     const bool may_pass = code == Code::kUnavailable ||
                           code == Code::kPeerLost || code == Code::kTimeout;
-    if (!may_pass || deadline.passed()) return link.status();
+    if (!may_pass || deadline.passed()) return why;
     changed_.wait_for(mutex_, kPause);
   }
   thread_ = std::thread([this] { run(); });
