@@ -68,6 +68,15 @@ def dense_step():
     return variable.assign_sub(variable * 0.5).op, {}
 
 
+def divided_step(servers):
+    """The same with as many variables as there are servers."""
+    share = DENSE_BYTES // 4 // servers
+    variables = [
+        tf.Variable(tf.zeros([share]), name=f"variable{i}") for i in range(servers)
+    ]
+    return tf.group(*(v.assign_sub(v * 0.5) for v in variables)), {}
+
+
 def training_step(model, workers, synchronous):
     """(train_op, feeds, hooks)."""
     step = tf.train.get_or_create_global_step()
@@ -93,12 +102,15 @@ def training_step(model, workers, synchronous):
     return train, feeds, hooks
 
 
-def build(workers):
+def build(cluster):
     name, _, mode = CASE.partition("-")
     if name == "null":
         return (*null_step(), [])
     if name == "dense":
         return (*dense_step(), [])
+    if name == "kv":
+        return (*divided_step(cluster.num_tasks("ps")), [])
+    workers = cluster.num_tasks("worker")
     return training_step({"mlp": mlp, "lenet": lenet}[name], workers, mode == "sync")
 
 
@@ -124,7 +136,7 @@ def main():
     here = f"/job:worker/task:{TASK}"
     setter = tf.train.replica_device_setter(worker_device=here, cluster=cluster)
     with tf.device(setter):
-        op, feeds, hooks = build(cluster.num_tasks("worker"))
+        op, feeds, hooks = build(cluster)
     with tf.train.MonitoredTrainingSession(
         master=server.target, is_chief=TASK == 0, hooks=hooks, config=config
     ) as session:

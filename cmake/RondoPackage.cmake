@@ -11,7 +11,7 @@ include(CMakePackageConfigHelpers)
 add_library(rondo SHARED)
 add_library(rondo::rondo ALIAS rondo)
 foreach(folder base tensor graph kernels runtime train models transport
-    rendezvous cluster collectives capi)
+    rendezvous cluster ps collectives capi)
   if(TARGET rondo_${folder})
     target_sources(rondo PRIVATE $<TARGET_OBJECTS:rondo_${folder}>)
   endif()

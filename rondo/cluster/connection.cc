@@ -175,20 +175,38 @@ Status Connection::read_frame() {
                         .id = header.id,
                         .code = header.code,
                         .body = std::move(head.body)};
-  RONDO_RETURN_IF_ERROR(read_tensors(head, message.tensors));
-  const bool shown = std::any_of(head.tensors.begin(), head.tensors.end(),
-                                 [](const auto& t) { return t.mapped; });
-  if (shown) send({.kind = wire::Kind::kRelease, .id = header.id});
+  RONDO_RETURN_IF_ERROR(read_tensors(header, head, message.tensors));
   take(std::move(message));
   return {};
 }
 
-Status Connection::read_tensors(const wire::Head& head,
+Status Connection::read_tensors(const wire::Header& header,
+                                const wire::Head& head,
                                 std::vector<Tensor>& tensors) {
-  for (const wire::TensorPlace& place : head.tensors) {
+  // Says that the peer may have its tensors back, once it goes.
+  std::shared_ptr<void> loan;
+  if (std::any_of(head.tensors.begin(), head.tensors.end(),
+                  [](const auto& t) { return t.mapped; }))
+    loan = {nullptr, [weak = weak_from_this(), id = header.id](void*) {
+              if (const auto self = weak.lock())
+                self->send({.kind = wire::Kind::kRelease, .id = id});
+            }};
+  std::vector<Tensor> into;
+  if (options_.into && header.kind == wire::Kind::kAnswer)
+    into = options_.into(header.id);
+  const bool borrows = options_.borrows && header.kind == wire::Kind::kCall;
+  for (size_t i = 0; i < head.tensors.size(); ++i) {
+    const wire::TensorPlace& place = head.tensors[i];
+    if (borrows && place.mapped && place.offset % size_of(place.dtype) == 0) {
+      tensors.push_back(borrow(place, loan));
+      continue;
+    }
     Tensor tensor;
     try {
-      tensor = Tensor::empty(place.shape, place.dtype);
+      tensor = i < into.size() && into[i].dtype() == place.dtype &&
+                       into[i].shape() == place.shape
+                   ? into[i]
+                   : Tensor::empty(place.shape, place.dtype);
     } catch (const Error& e) {
       return Status(e.code(), e.what());
     }
@@ -200,6 +218,18 @@ Status Connection::read_tensors(const wire::Head& head,
     tensors.push_back(std::move(tensor));
   }
   return {};
+}
+
+Tensor Connection::borrow(const wire::TensorPlace& place,
+                          std::shared_ptr<void> loan) {
+  struct Held {
+    std::shared_ptr<Segment> heap;
+    std::shared_ptr<void> loan;
+  };
+  auto held = std::make_shared<Held>(Held{heap_, std::move(loan)});
+  return Tensor::adopt(
+      std::shared_ptr<void>(std::move(held), heap_->data() + place.offset),
+      place.dtype, place.shape);
 }
 
 void Connection::take(wire::Message message) {

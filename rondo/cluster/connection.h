@@ -32,6 +32,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Duration patience = std::chrono::seconds(20);
     bool pings = false;  // asks for a sign of life when it has been silent
     bool shares_memory = true;
+    // Tensors of calls that the peer shows are not copied: they stay in its
+    // memory, and its sender holds them, until the last of the call's is gone.
+    bool borrows = false;
+    // On the connection's thread: where the tensors of an answer are to go; new
+    // memory for those that are not there, or of another type or shape.
+    std::function<std::vector<Tensor>(uint64_t id)> into = {};
   };
   // On the connection's thread; each must return at once.
   using OnMessage = std::function<void(wire::Message)>;
@@ -66,7 +72,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void run();
   Status read_frames();
   Status read_frame();
-  Status read_tensors(const wire::Head& head, std::vector<Tensor>& tensors);
+  Status read_tensors(const wire::Header& header, const wire::Head& head,
+                      std::vector<Tensor>& tensors);
+  Tensor borrow(const wire::TensorPlace& place, std::shared_ptr<void> loan);
   void take(wire::Message message);
   void greet();
   void map_peer(std::string_view hello);

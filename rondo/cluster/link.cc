@@ -42,7 +42,8 @@ Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
         {.peer = target.name,
          .patience = options.patience,
          .pings = true,
-         .shares_memory = options.shares_memory},
+         .shares_memory = options.shares_memory,
+         .into = [state](uint64_t id) { return state->into(id); }},
         [state](wire::Message message) { state->answer(std::move(message)); },
         [state](const Status& why) { state->close(why); });
     const MutexLock lock(state->mutex);
@@ -67,7 +68,7 @@ void Link::State::answer(wire::Message message) {
     const MutexLock lock(mutex);
     const auto at = waiting.find(message.id);
     if (message.kind != wire::Kind::kAnswer || at == waiting.end()) return;
-    done = std::move(at->second);
+    done = std::move(at->second.done);
     waiting.erase(at);
     if (waiting.empty())
       if (auto c = connection.lock()) c->expect(false);
@@ -78,14 +79,20 @@ void Link::State::answer(wire::Message message) {
     done(Status(code_of(message.code), std::move(message.body)));
 }
 
+std::vector<Tensor> Link::State::into(uint64_t id) {
+  const MutexLock lock(mutex);
+  const auto at = waiting.find(id);
+  return at == waiting.end() ? std::vector<Tensor>() : at->second.into;
+}
+
 void Link::State::close(const Status& why) {
-  std::map<uint64_t, Done> left;
+  std::map<uint64_t, Waiting> left;
   {
     const MutexLock lock(mutex);
     failure = why;
     left.swap(waiting);
   }
-  for (auto& [id, done] : left) done(why);
+  for (auto& [id, one] : left) one.done(why);
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
@@ -101,7 +108,8 @@ void Link::call(LinkCall what, Done done) {
     if (failure.ok()) {
       message.id = state_->next++;
       if (state_->waiting.empty()) connection_->expect(true);
-      state_->waiting.try_emplace(message.id, std::move(done));
+      state_->waiting.try_emplace(
+          message.id, State::Waiting{std::move(done), std::move(what.into)});
     }
   }
   if (failure.ok())

@@ -22,6 +22,9 @@ struct LinkCall {
   uint32_t method = 0;
   std::string body;
   std::vector<Tensor> tensors;
+  // The caller's: memory for the answer's tensors, in order. It is written to
+  // until `done` is called.
+  std::vector<Tensor> into = {};
 };
 struct LinkAnswer {
   std::string body;
@@ -72,9 +75,14 @@ class Link {
     Mutex mutex;
     Status failure RONDO_GUARDED_BY(mutex);
     uint64_t next RONDO_GUARDED_BY(mutex) = 1;
-    std::map<uint64_t, Done> waiting RONDO_GUARDED_BY(mutex);
+    struct Waiting {
+      Done done;
+      std::vector<Tensor> into;
+    };
+    std::map<uint64_t, Waiting> waiting RONDO_GUARDED_BY(mutex);
     std::weak_ptr<Connection> connection RONDO_GUARDED_BY(mutex);
     void answer(wire::Message message);
+    std::vector<Tensor> into(uint64_t id);
     void close(const Status& why);
   };
   Link() = default;
@@ -100,6 +108,7 @@ class LinkServer {
     std::string token;
     uint64_t incarnation = 0;
     bool shares_memory = true;
+    bool borrows = false;  // see Connection::Options
   };
   static Result<std::unique_ptr<LinkServer>> start(Options options, Serve serve,
                                                    Gone gone);

@@ -82,7 +82,8 @@ void LinkServer::admit(ServerHandshake& done) {
   links_[number] = Connection::start(
       done.take(),
       {.peer = TaskLinkSubject::unpack(done.subject()).name(),
-       .shares_memory = options_.shares_memory},
+       .shares_memory = options_.shares_memory,
+       .borrows = options_.borrows},
       [this, number](wire::Message message) {
         if (message.kind != wire::Kind::kCall) return;
         std::weak_ptr<Connection> to;

@@ -17,12 +17,14 @@ constexpr uint32_t kEcho = 1, kFail = 2, kHold = 3;
 
 // A server that says back what it hears, and what it holds until it is told.
 struct Echo {
-  explicit Echo(bool shares_memory = true, std::string token = "") {
+  explicit Echo(bool shares_memory = true, std::string token = "",
+                bool borrows = false) {
     auto started = LinkServer::start(
         {.addresses = {SocketAddress::parse("127.0.0.1:0").value()},
          .token = std::move(token),
          .incarnation = 7,
-         .shares_memory = shares_memory},
+         .shares_memory = shares_memory,
+         .borrows = borrows},
         [this](uint64_t, LinkCall call, LinkServer::Answer answer) {
           if (call.method == kEcho)
             answer(LinkAnswer{std::move(call.body), std::move(call.tensors)});
@@ -73,6 +75,37 @@ TEST_P(LinkTest, CarriesTensorsBothWays) {
       EXPECT_TRUE(equal(answer->tensors[i], sent[i]));
   }
   EXPECT_EQ(link->mapped(), GetParam());
+}
+
+TEST_P(LinkTest, AnswersGoWhereTheCallerWantsThem) {
+  Echo echo(GetParam());
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  for (int round = 0; round < 5; ++round) {
+    const Tensor sent = counting(50'000);
+    Tensor into = Tensor::zeros({50'000});
+    const Tensor other = Tensor::zeros({3});
+    auto answer =
+        link->call({kEcho, "", {sent, sent}, {into, other}}, soon()).value();
+    EXPECT_EQ(answer.tensors[0].data(), into.data());
+    EXPECT_TRUE(equal(into, sent));
+    // Of another shape: not that one's.
+    EXPECT_TRUE(equal(answer.tensors[1], sent));
+    EXPECT_TRUE(equal(other, Tensor::zeros({3})));
+  }
+}
+
+// What is shown stays the sender's until the receiver has let it go.
+TEST_P(LinkTest, BorrowedTensorsAreGivenBack) {
+  Echo echo(GetParam(), "", true);
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  for (int round = 0; round < 5; ++round) {
+    const Tensor sent = counting(50'000);
+    auto answer = link->call({kEcho, "", {sent}}, soon()).value();
+    EXPECT_TRUE(equal(answer.tensors[0], sent));
+    const Deadline deadline = soon();
+    while (!sent.unique() && !deadline.passed()) std::this_thread::yield();
+    EXPECT_TRUE(sent.unique());
+  }
 }
 
 TEST_P(LinkTest, ManyThreadsAtOnce) {

@@ -6,7 +6,7 @@
 #include "rondo/kernels/cpu/dispatch.h"
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/register.h"
-#include "rondo/kernels/cpu/update_rules.h"
+#include "rondo/kernels/cpu/update_elements.h"
 #include "rondo/kernels/cpu/variable.h"
 
 namespace rondo {
@@ -63,52 +63,6 @@ UpdateRates rates_of(UpdateRule rule, KernelContext& c, int first) {
   return rates;
 }
 
-// A variable's values and its slots', held for one update.
-struct Held {
-  Tensor* parameter = nullptr;
-  Tensor* slots[kMostSlots] = {};
-  size_t slot_count = 0;
-};
-
-// Elements [begin, begin + count), with `gradient` from its own beginning.
-template <class T>
-void update_elements(UpdateRule rule, const UpdateRates& rates, const Held& at,
-                     int64_t begin, const T* gradient, int64_t count) {
-  auto from = [&](Tensor* t) { return t->span<T>().data() + begin; };
-  if constexpr (std::is_same_v<T, Computed<T>>) {
-    UpdateRange range{
-        from(at.parameter), gradient, {}, static_cast<size_t>(count)};
-    for (size_t k = 0; k < at.slot_count; ++k)
-      range.slots[k] = from(at.slots[k]);
-    update_range(rule, dtype_of<T>, rates, range);
-  } else {
-    // 16-bit numbers in pieces, through arrays of float.
-    constexpr int64_t kPiece = 256;
-    float values[2 + kMostSlots][kPiece];
-    for (int64_t i = 0; i < count; i += kPiece) {
-      const int64_t n = std::min(kPiece, count - i);
-      UpdateRange range{values[0],
-                        values[1],
-                        {values[2], values[3], values[4]},
-                        static_cast<size_t>(n)};
-      auto get = [&](float* to, const T* source) {
-        for (int64_t k = 0; k < n; ++k) to[k] = source[i + k].to_float();
-      };
-      auto put = [&](T* to, const float* source) {
-        for (int64_t k = 0; k < n; ++k) to[i + k] = T::from_float(source[k]);
-      };
-      get(values[0], from(at.parameter));
-      get(values[1], gradient);
-      for (size_t k = 0; k < at.slot_count; ++k)
-        get(values[2 + k], from(at.slots[k]));
-      update_range(rule, DType::kF32, rates, range);
-      put(from(at.parameter), values[0]);
-      for (size_t k = 0; k < at.slot_count; ++k)
-        put(from(at.slots[k]), values[2 + k]);
-    }
-  }
-}
-
 class Update : public Kernel {
  public:
   Update(const Node& node, Resources& resources) : rule_(rule_of(node)) {
@@ -134,7 +88,7 @@ class Update : public Kernel {
                    name_of(c.input(0).dtype()), names_[0],
                    name_of(parameter.dtype()));
     RONDO_RETURN_IF_ERROR(check_gradient_of(c, parameter));
-    Held at;
+    UpdateTarget at;
     at.parameter = &own_value(*variables_[0]);
     at.slot_count = variables_.size() - 1;
     for (size_t k = 0; k < at.slot_count; ++k)
@@ -147,7 +101,7 @@ class Update : public Kernel {
  protected:
   virtual Status check_gradient_of(KernelContext& c,
                                    const Tensor& parameter) = 0;
-  virtual void update(KernelContext& c, const Held& at) = 0;
+  virtual void update(KernelContext& c, const UpdateTarget& at) = 0;
   const std::string& name() const { return names_[0]; }
 
   const UpdateRule rule_;
@@ -186,7 +140,7 @@ class DenseUpdate final : public Update {
                  c.input(0).shape().to_string(), name(),
                  parameter.shape().to_string());
   }
-  void update(KernelContext& c, const Held& at) override {
+  void update(KernelContext& c, const UpdateTarget& at) override {
     const UpdateRates rates = rates_of(rule_, c, 1);
     dispatch_float(at.parameter->dtype(), [&]<class T>() {
       const T* gradient = c.input(0).span<T>().data();
@@ -225,7 +179,7 @@ class SparseUpdate final : public Update {
                    parameter.shape().to_string());
     return {};
   }
-  void update(KernelContext& c, const Held& at) override {
+  void update(KernelContext& c, const UpdateTarget& at) override {
     const Tensor& indices = c.input(1);
     if (c.input(0).count() == 0) return;
     const int64_t width = at.parameter->count() / at.parameter->shape()[0];

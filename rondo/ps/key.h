@@ -1,0 +1,35 @@
+// Key: a tensor that parameter servers keep, and the parts into which it is
+// cut.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rondo/tensor/tensor.h"
+
+namespace rondo {
+
+struct Key {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  // Rows can be pushed and pulled one by one, so none is cut.
+  bool by_rows = false;
+
+  // Elements of a row: of all but the first extent.
+  int64_t width() const {
+    return shape.rank() == 0 || shape[0] == 0 ? 1 : shape.count() / shape[0];
+  }
+  bool operator==(const Key&) const = default;
+};
+
+// Elements [begin, end) of a key, on a server.
+struct KeyPart {
+  int server = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t count() const { return end - begin; }
+  bool operator==(const KeyPart&) const = default;
+};
+
+}  // namespace rondo

@@ -1,0 +1,163 @@
+// What wrong calls, wrong peers and strangers get.
+#include <random>
+
+#include "rondo/ps/test_cluster.h"
+#include "rondo/transport/card.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(KvErrors, WrongCallsSayWhatToChange) {
+  const TestCluster cluster(with_rules({}), 2);
+  auto worker = cluster.worker(0);
+  const Tensor w = Tensor::zeros({4, 2});
+  ASSERT_TRUE(worker->add({{"w", DType::kF32, {4, 2}}}, {w}).ok());
+  const auto outcome = [](const KvWork& work) {
+    const Status status = work.wait(soon());
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return status.message();
+  };
+  EXPECT_THAT(outcome(worker->pull("v", w)), HasSubstr("no key \"v\""));
+  EXPECT_THAT(outcome(worker->push("w", Tensor::zeros({8}))),
+              HasSubstr("f32[8], the key f32[4, 2]"));
+  EXPECT_THAT(outcome(worker->push("w", Tensor::zeros({4, 2}, DType::kF64))),
+              HasSubstr("f64[4, 2], the key f32[4, 2]"));
+  EXPECT_THAT(outcome(worker->push_pull("w", w, Tensor::zeros({2, 4}))),
+              HasSubstr("f32[2, 4]"));
+  EXPECT_THAT(outcome(worker->push_rows("w", Tensor::zeros({1}, DType::kI64),
+                                        Tensor::zeros({1, 2}))),
+              HasSubstr("by rows"));
+  EXPECT_THAT(worker->add({{"w", DType::kF32, {4, 2}}}).message(),
+              HasSubstr("added twice"));
+  EXPECT_THAT(worker->add({{"i", DType::kI32, {4}}}).message(),
+              HasSubstr("floating-point"));
+  EXPECT_THAT(worker->add({{"x", DType::kF32, {4}}}, {w, w}).message(),
+              HasSubstr("2 initial values for 1 keys"));
+  EXPECT_THAT(worker->add({{"x", DType::kF32, {4}}}, {w}).message(),
+              HasSubstr("initial value"));
+  // None of it has done any harm.
+  worker->push("w", w).wait(soon()).value();
+}
+
+TEST(KvErrors, RowsOutOfRange) {
+  const TestCluster cluster(with_rules({}), 2);
+  auto worker = cluster.worker(0);
+  ASSERT_TRUE(
+      worker->add({{"e", DType::kF32, {9, 3}, true}}, {Tensor::zeros({9, 3})})
+          .ok());
+  for (const int64_t row : {int64_t{-1}, int64_t{9}, INT64_MAX, INT64_MIN})
+    EXPECT_THAT(worker
+                    ->pull_rows("e", Tensor::full<int64_t>({1}, row),
+                                Tensor::zeros({1, 3}))
+                    .wait(soon())
+                    .message(),
+                HasSubstr("there is no row"));
+}
+
+TEST(KvErrors, WorkersMustAgreeOnKeys) {
+  const TestCluster cluster(with_rules({.workers = 2}), 2);
+  auto a = cluster.worker(0), b = cluster.worker(1);
+  ASSERT_TRUE(a->add({{"w", DType::kF32, {4000}}}).ok());
+  const Status status = b->add({{"w", DType::kF32, {4001}}});
+  EXPECT_EQ(status.code(), Code::kMismatch);
+  EXPECT_THAT(status.message(), HasSubstr("the same keys"));
+}
+
+TEST(KvErrors, WhoMayNotCome) {
+  KvServerOptions options = with_rules({.workers = 2});
+  options.token = "secret";
+  options.interface = "127.0.0.0/8";
+  const TestCluster cluster(options);
+  auto with = cluster.worker_options(0);
+  with.token = "guess";
+  EXPECT_EQ(KvWorker::connect(with).status().code(), Code::kPermission);
+  with = cluster.worker_options(0);
+  with.workers = 3;
+  EXPECT_THAT(KvWorker::connect(with).status().message(),
+              HasSubstr("one of 3 workers"));
+  auto first = cluster.worker(0);
+  with = cluster.worker_options(0);
+  with.connect_timeout = seconds(0.1);
+  EXPECT_THAT(KvWorker::connect(with).status().message(),
+              HasSubstr("two processes say that they are worker 0"));
+  with = cluster.worker_options(1);
+  with.servers = 2;
+  with.connect_timeout = seconds(0.1);
+  EXPECT_EQ(KvWorker::connect(with).status().code(), Code::kTimeout);
+}
+
+TEST(KvErrors, ServersCheckTheirOptions) {
+  EXPECT_EQ(KvServer::start({}).status().code(), Code::kInvalidArgument);
+  KvServerOptions options = with_rules({.workers = 2, .backup = 2});
+  options.store = make_memory_store();
+  EXPECT_THAT(KvServer::start(options).status().message(),
+              HasSubstr("backup workers"));
+}
+
+// A peer that knows the token and says what it likes.
+class Stranger {
+ public:
+  explicit Stranger(const TestCluster& cluster) {
+    const Card card =
+        Card::parse(
+            cluster.options.store->get(KvServer::store_key(0), soon()).value())
+            .value();
+    link = Link::connect({"server", card.nonce, card.addresses},
+                         {.caller = "stranger"}, soon())
+               .value();
+  }
+  Status call(uint32_t method, std::string body,
+              std::vector<Tensor> tensors = {}) const {
+    return link->call({method, std::move(body), std::move(tensors)}, soon())
+        .status();
+  }
+  std::shared_ptr<Link> link;
+};
+
+TEST(KvErrors, NonsenseIsRefused) {
+  const TestCluster cluster(with_rules({.workers = 2}));
+  auto worker = cluster.worker(0);
+  const Key key{"e", DType::kF32, {10'000, 4}, true};
+  ASSERT_TRUE(worker->add({key}, {Tensor::zeros({10'000, 4})}).ok());
+  const Stranger stranger(cluster);
+  EXPECT_THAT(stranger.call(kv::kPull, kv::Pull{}.encode()).message(),
+              HasSubstr("who it is"));
+  ASSERT_TRUE(
+      stranger.call(kv::kHello, kv::Hello{1, 2, 5, "stranger"}.encode()).ok());
+  std::mt19937 random(1);
+  for (uint32_t method = 0; method < 9; ++method)
+    for (size_t bytes = 0; bytes < 100; bytes += 7) {
+      std::string body(bytes, '\0');
+      for (char& c : body) c = static_cast<char>(random());
+      if (method == kv::kLeave) continue;  // has no body to look at
+      EXPECT_FALSE(stranger.call(method, body).ok()) << method;
+    }
+  const auto refused = [&](uint32_t method, const std::string& body,
+                           std::vector<Tensor> tensors) {
+    EXPECT_FALSE(stranger.call(method, body, std::move(tensors)).ok());
+  };
+  refused(kv::kAddPart, kv::AddPart{key, 4, 40'001}.encode(), {});
+  refused(kv::kAddPart, kv::AddPart{key, 2, 40'000}.encode(), {});
+  refused(kv::kAddPart,
+          kv::AddPart{{"big", DType::kF64, {INT64_MAX, 4}}, 0, 1}.encode(), {});
+  refused(kv::kPush, kv::Push{.part = 0, .sequence = 1}.encode(), {});
+  refused(kv::kPush, kv::Push{.part = 0, .sequence = 1}.encode(),
+          {Tensor::zeros({3})});
+  refused(kv::kPush, kv::Push{.part = 7, .sequence = 1}.encode(),
+          {Tensor::zeros({40'000})});
+  refused(kv::kPush,
+          kv::Push{.part = 0, .sequence = 1, .by_rows = true}.encode(),
+          {Tensor::zeros({1, 4}), Tensor::full<int64_t>({1}, 10'000)});
+  refused(kv::kPush,
+          kv::Push{.part = 0, .sequence = 1, .by_rows = true}.encode(),
+          {Tensor::zeros({1, 4}), Tensor::zeros({1}, DType::kF64)});
+  refused(kv::kPull, kv::Pull{.part = 0, .by_rows = true}.encode(),
+          {Tensor::full<int64_t>({1}, -1)});
+  // The server is as it was.
+  EXPECT_EQ(pulled(*worker, "e", {10'000, 4}).span<float>()[39'999], 0);
+}
+
+}  // namespace
+}  // namespace rondo

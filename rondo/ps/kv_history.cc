@@ -1,0 +1,123 @@
+#include "rondo/ps/kv_history.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <set>
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The numbers of the files "<what>-<number>" in a folder.
+std::set<int64_t> numbers_of(const std::string& folder, std::string_view what) {
+  std::set<int64_t> numbers;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const std::string prefix = fmt::format("{}-", what);
+    if (!name.starts_with(prefix)) continue;
+    int64_t number = 0;
+    const char* end = name.data() + name.size();
+    const auto [at, error] =
+        std::from_chars(name.data() + prefix.size(), end, number);
+    if (error == std::errc() && at == end) numbers.insert(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string KvHistory::path(std::string_view what, int64_t number) const {
+  return fmt::format("{}/{}-{}", options_.folder, what, number);
+}
+
+Result<std::unique_ptr<KvHistory>> KvHistory::open(Options options,
+                                                   const Restore& restore,
+                                                   const Replay& replay) {
+  std::error_code failure;
+  fs::create_directories(options.folder, failure);
+  if (failure)
+    return error(Code::kInvalidArgument, "cannot make the folder {}: {}",
+                 options.folder, failure.message());
+  std::unique_ptr<KvHistory> made(new KvHistory(std::move(options)));
+  const std::string lock = fmt::format("{}/lock", made->options_.folder);
+  made->lock_ = Fd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!made->lock_.valid() ||
+      ::flock(made->lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno_error(
+        Code::kUnavailable, errno,
+        fmt::format("cannot lock {}: is another server using this folder?",
+                    lock));
+  RONDO_RETURN_IF_ERROR(made->read(restore, replay));
+  return made;
+}
+
+Status KvHistory::read(const Restore& restore, const Replay& replay) {
+  const auto snapshots = numbers_of(options_.folder, "snapshot");
+  const int64_t first = snapshots.empty() ? 0 : *snapshots.rbegin();
+  if (!snapshots.empty()) {
+    RONDO_ASSIGN_OR_RETURN(KvImage image, read_image(path("snapshot", first)));
+    RONDO_RETURN_IF_ERROR(restore(std::move(image)));
+  }
+  int64_t last = first - 1;
+  for (const int64_t number : numbers_of(options_.folder, "log")) {
+    if (number < first) continue;
+    if (number != last + 1)
+      return error(Code::kInvalidArgument,
+                   "{} is not there, but later logs are: what a parameter "
+                   "server acknowledged is lost",
+                   path("log", last + 1));
+    last = number;
+    RONDO_RETURN_IF_ERROR(read_log(path("log", number), replay));
+  }
+  return begin_log(last + 1);
+}
+
+Status KvHistory::begin_log(int64_t number) {
+  RONDO_ASSIGN_OR_RETURN(
+      auto log, LogFile::create(path("log", number), options_.to_disk));
+  const MutexLock lock(mutex_);
+  log_ = std::move(log);
+  number_ = number;
+  return {};
+}
+
+Status KvHistory::append(KvRecord kind, std::string_view body,
+                         std::span<const Tensor> payload) {
+  std::shared_ptr<LogFile> log;
+  {
+    const MutexLock lock(mutex_);
+    log = log_;
+  }
+  for (const Tensor& tensor : payload) bytes_ += tensor.bytes();
+  return log->append(static_cast<uint32_t>(kind), body, payload);
+}
+
+bool KvHistory::grown() const { return bytes_ >= options_.snapshot_bytes; }
+
+Status KvHistory::snapshot(const std::function<KvImage()>& image) {
+  int64_t number = 0;
+  {
+    const MutexLock lock(mutex_);
+    number = number_ + 1;
+  }
+  bytes_ = 0;
+  RONDO_RETURN_IF_ERROR(begin_log(number));
+  RONDO_RETURN_IF_ERROR(write_image(path("snapshot", number), image()));
+  remove_before(number);
+  return {};
+}
+
+void KvHistory::remove_before(int64_t number) const {
+  std::error_code ignored;
+  for (const std::string_view what : {"log", "snapshot"})
+    for (const int64_t old : numbers_of(options_.folder, what))
+      if (old < number) fs::remove(path(what, old), ignored);
+}
+
+}  // namespace rondo

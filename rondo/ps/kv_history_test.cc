@@ -1,0 +1,176 @@
+// Servers that go and come back, within one process.
+#include "rondo/ps/kv_history.h"
+
+#include <atomic>
+#include <thread>
+
+#include "rondo/ps/test_cluster.h"
+
+namespace rondo {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+KvServerOptions kept(const TestFolder& folder, KvRules rules) {
+  KvServerOptions options = with_rules(std::move(rules));
+  options.folder = folder.path();
+  return options;
+}
+
+const std::vector<Key> kKeys = {{"w", DType::kF32, {40'000}},
+                                {"e", DType::kF32, {100, 4}, true}};
+
+void add(KvWorker& worker) {
+  worker.add(kKeys, {Tensor::zeros({40'000}), Tensor::zeros({100, 4})}).value();
+  pulled(worker, "w", {40'000});
+  pulled(worker, "e", {100, 4});
+}
+
+TEST(KvHistory, AServerThatComesBackHasEverything) {
+  for (const bool snapshots : {false, true}) {
+    const TestFolder folder;
+    KvServerOptions options =
+        kept(folder, {.optimizer = KvOptimizer::adam(0.01)});
+    if (snapshots) options.snapshot_bytes = 1;
+    TestCluster cluster(options, 2);
+    TestCluster other(with_rules({.optimizer = KvOptimizer::adam(0.01)}), 2);
+    auto worker = cluster.worker(0), same = other.worker(0);
+    add(*worker);
+    add(*same);
+    Tensor w = Tensor::zeros({40'000}), expected = Tensor::zeros({40'000});
+    Tensor e = Tensor::zeros({100, 4}), rows = Tensor::zeros({100, 4});
+    for (int step = 0; step < 12; ++step) {
+      if (step % 3 == 2) {
+        cluster.stop(step % 2);
+        cluster.start(step % 2);
+      }
+      const Tensor gradient = counting({40'000}, static_cast<float>(step));
+      const Tensor index = Tensor::full<int64_t>({1}, step % 5);
+      const Tensor row = Tensor::full({1, 4}, 1.0f);
+      for (auto& [to, who] : {std::pair(&w, worker.get()),
+                              std::pair(&expected, same.get())}) {
+        const KvWork one = who->push_rows("e", index, row);
+        who->push_pull("w", gradient, *to).wait(soon()).value();
+        one.wait(soon()).value();
+      }
+      ASSERT_EQ(values(w), values(expected)) << step;
+    }
+    worker->pull("e", e).wait(soon()).value();
+    same->pull("e", rows).wait(soon()).value();
+    EXPECT_EQ(values(e), values(rows));
+  }
+}
+
+// Servers go and come all the time while pushes are under way.
+TEST(KvHistory, PushesCountOnceWhateverHappens) {
+  for (const KvMode mode : {KvMode::kAsync, KvMode::kSync}) {
+    const TestFolder folder;
+    KvServerOptions options =
+        kept(folder, {.mode = mode, .workers = 2, .optimizer = adding()});
+    options.snapshot_bytes = 2 << 20;
+    TestCluster cluster(options, 2);
+    constexpr int kSteps = 24;
+    std::atomic<int> steps = 0;
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank)
+      threads.emplace_back([&, rank] {
+        auto worker = cluster.worker(rank);
+        add(*worker);
+        for (int step = 0; step < kSteps; ++step, ++steps)
+          worker->push("w", Tensor::full({40'000}, 1.0f)).wait(soon()).value();
+        worker->leave().value();
+      });
+    for (int round = 1; round <= 8; ++round) {
+      while (steps < round * kSteps / 5) std::this_thread::yield();
+      cluster.stop(round % 2);
+      cluster.start(round % 2);
+    }
+    for (std::thread& thread : threads) thread.join();
+    auto last = cluster.worker(0);
+    ASSERT_TRUE(last->add(kKeys).ok());
+    EXPECT_THAT(values(pulled(*last, "w", {40'000})),
+                Each(mode == KvMode::kSync ? kSteps : 2 * kSteps));
+  }
+}
+
+TEST(KvHistory, SnapshotsTakeThePlaceOfLogs) {
+  const TestFolder folder;
+  KvServerOptions options = kept(folder, {.optimizer = adding()});
+  options.snapshot_bytes = 1 << 20;
+  TestCluster cluster(options);
+  auto worker = cluster.worker(0);
+  add(*worker);
+  uint64_t pushed = 0;
+  const auto bytes = [&] {
+    uint64_t sum = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(
+             folder.path()))
+      // It may be gone by now.
+      if (std::error_code gone; entry.is_regular_file(gone))
+        if (const auto size = entry.file_size(gone); !gone) sum += size;
+    return sum;
+  };
+  for (int step = 0; step < 200; ++step, pushed += 160'000)
+    worker->push("w", Tensor::full({40'000}, 1.0f)).wait(soon()).value();
+  const Deadline deadline = soon();
+  while (bytes() > pushed / 4 && !deadline.passed()) std::this_thread::yield();
+  EXPECT_LE(bytes(), pushed / 4);
+  cluster.stop(0);
+  cluster.start(0);
+  EXPECT_THAT(values(pulled(*worker, "w", {40'000})), Each(200));
+}
+
+TEST(KvHistory, AWorkerThatComesBackGoesOn) {
+  const TestFolder folder;
+  const TestCluster cluster(kept(folder, {.optimizer = adding()}), 2);
+  for (int start = 1; start <= 3; ++start) {
+    auto worker = cluster.worker(0);
+    add(*worker);
+    Tensor w = Tensor::zeros({40'000});
+    worker->push_pull("w", Tensor::full({40'000}, 1.0f), w)
+        .wait(soon())
+        .value();
+    EXPECT_THAT(values(w), Each(start));
+  }
+}
+
+TEST(KvHistory, WithoutAFolderEverythingIsLost) {
+  TestCluster cluster(with_rules({}));
+  auto worker = cluster.worker(0);
+  add(*worker);
+  cluster.stop(0);
+  cluster.start(0);
+  const Status status =
+      worker->push("w", Tensor::zeros({40'000})).wait(soon());
+  EXPECT_THAT(status.message(), HasSubstr("its parameters are lost"));
+}
+
+TEST(KvHistory, AServerThatStaysAwayEndsCalls) {
+  TestCluster cluster(with_rules({}));
+  auto options = cluster.worker_options(0);
+  options.timeout = seconds(0.3);
+  auto worker = KvWorker::connect(options).value();
+  add(*worker);
+  cluster.stop(0);
+  const Status status =
+      worker->push("w", Tensor::zeros({40'000})).wait(soon());
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_THAT(status.message(), HasSubstr("parameter server 0"));
+}
+
+TEST(KvHistory, AFolderHasOneServerAndOneOptimizer) {
+  const TestFolder folder;
+  KvServerOptions options = kept(folder, {});
+  options.store = make_memory_store();
+  auto server = KvServer::start(options).value();
+  EXPECT_THAT(KvServer::start(options).status().message(),
+              HasSubstr("another server"));
+  server.reset();
+  options.rules.optimizer = KvOptimizer::adam(0.1);
+  EXPECT_THAT(KvServer::start(options).status().message(),
+              HasSubstr("another optimizer"));
+}
+
+}  // namespace
+}  // namespace rondo

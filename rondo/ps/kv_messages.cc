@@ -1,0 +1,158 @@
+#include "rondo/ps/kv_messages.h"
+
+#include <bit>
+
+namespace rondo::kv {
+
+Status damaged(std::string_view what) {
+  return error(Code::kInvalidArgument,
+               "{} of a parameter server's makes no sense", what);
+}
+
+void write_key(wire::Writer& writer, const Key& key) {
+  writer.text(key.name)
+      .number(static_cast<int64_t>(key.dtype))
+      .number(key.by_rows)
+      .number(key.shape.rank());
+  for (const int64_t extent : key.shape.extents()) writer.number(extent);
+}
+
+Result<Key> read_key(wire::Reader& reader) {
+  constexpr int64_t kMostRank = 64;
+  Key key;
+  key.name = reader.text();
+  const int64_t dtype = reader.number();
+  key.by_rows = reader.number() != 0;
+  const int64_t rank = reader.number();
+  if (dtype < 0 || dtype >= kDTypeCount || rank < 0 || rank > kMostRank)
+    return damaged("a key");
+  key.dtype = static_cast<DType>(dtype);
+  std::vector<int64_t> extents(static_cast<size_t>(rank));
+  auto bytes = static_cast<int64_t>(size_of(key.dtype));
+  for (int64_t& extent : extents) {
+    extent = reader.number();
+    // Also where an extent of 0 makes the product small.
+    if (extent < 0 ||
+        __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes))
+      return damaged("the shape of a key");
+  }
+  key.shape = Shape(extents);
+  return key;
+}
+
+std::string Hello::encode() const {
+  return wire::Writer()
+      .number(worker)
+      .number(workers)
+      .number(static_cast<int64_t>(incarnation))
+      .text(name)
+      .take();
+}
+
+Result<Hello> Hello::decode(std::string_view body) {
+  wire::Reader reader(body);
+  Hello made;
+  made.worker = reader.number();
+  made.workers = reader.number();
+  made.incarnation = static_cast<uint64_t>(reader.number());
+  made.name = reader.text();
+  if (!reader.ok()) return damaged("a hello");
+  return made;
+}
+
+std::string HelloAnswer::encode() const {
+  return wire::Writer()
+      .number(server)
+      .number(static_cast<int64_t>(history))
+      .take();
+}
+
+Result<HelloAnswer> HelloAnswer::decode(std::string_view body) {
+  wire::Reader reader(body);
+  HelloAnswer made;
+  made.server = reader.number();
+  made.history = static_cast<uint64_t>(reader.number());
+  if (!reader.ok()) return damaged("the answer to a hello");
+  return made;
+}
+
+std::string AddPart::encode() const {
+  wire::Writer writer;
+  write_key(writer, key);
+  return writer.number(begin).number(end).take();
+}
+
+Result<AddPart> AddPart::decode(std::string_view body) {
+  wire::Reader reader(body);
+  AddPart made;
+  RONDO_ASSIGN_OR_RETURN(made.key, read_key(reader));
+  made.begin = reader.number();
+  made.end = reader.number();
+  if (!reader.ok() || made.begin < 0 || made.end < made.begin ||
+      made.end > made.key.shape.count())
+    return damaged("a part");
+  const int64_t width = made.key.width();
+  if (made.key.by_rows && (made.key.shape.rank() == 0 ||
+                           made.begin % width != 0 || made.end % width != 0))
+    return damaged("a part that cuts a row");
+  return made;
+}
+
+std::string PartAnswer::encode() const {
+  return wire::Writer().number(part).number(sequence).take();
+}
+
+Result<PartAnswer> PartAnswer::decode(std::string_view body) {
+  wire::Reader reader(body);
+  PartAnswer made;
+  made.part = reader.number();
+  made.sequence = reader.number();
+  if (!reader.ok()) return damaged("the answer about a part");
+  return made;
+}
+
+std::string Push::encode() const {
+  return wire::Writer()
+      .number(part)
+      .number(sequence)
+      .number(std::bit_cast<int64_t>(learning_rate))
+      .number(timeout_ms)
+      .number(by_rows)
+      .number(pulls)
+      .take();
+}
+
+Result<Push> Push::decode(std::string_view body) {
+  wire::Reader reader(body);
+  Push made;
+  made.part = reader.number();
+  made.sequence = reader.number();
+  made.learning_rate = std::bit_cast<double>(reader.number());
+  made.timeout_ms = reader.number();
+  made.by_rows = reader.number() != 0;
+  made.pulls = reader.number() != 0;
+  if (!reader.ok() || made.sequence < 1) return damaged("a push");
+  return made;
+}
+
+std::string Pull::encode() const {
+  return wire::Writer()
+      .number(part)
+      .number(step)
+      .number(timeout_ms)
+      .number(by_rows)
+      .take();
+}
+
+Result<Pull> Pull::decode(std::string_view body) {
+  wire::Reader reader(body);
+  Pull made;
+  made.part = reader.number();
+  made.step = reader.number();
+  made.timeout_ms = reader.number();
+  made.by_rows = reader.number() != 0;
+  if (!reader.ok() || made.step < 0) return damaged("a pull");
+  return made;
+}
+
+}  // namespace rondo::kv

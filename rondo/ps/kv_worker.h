@@ -1,0 +1,139 @@
+// KvWorker: a worker of parameter servers: adds keys, pushes gradients, pulls
+// values.
+//
+//   auto worker = KvWorker::connect(options).value();
+//   worker->add({{"w", DType::kF32, {784, 10}}}, {initial}).value();
+//   Tensor w = Tensor::empty({784, 10});
+//   worker->pull("w", w).wait(deadline).value();
+//   ... gradient ...
+//   worker->push_pull("w", gradient, w).wait(deadline).value();
+#pragma once
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/mutex.h"
+#include "rondo/ps/kv_work.h"
+#include "rondo/ps/server_link.h"
+#include "rondo/ps/shards.h"
+
+namespace rondo {
+
+struct KvWorkerOptions {
+  int worker = 0;   // which one of them, from 0
+  int workers = 1;  // as many as the servers were started for
+  int servers = 1;
+  std::shared_ptr<Store> store;
+  std::string token;
+  bool shares_memory = true;
+  Duration connect_timeout = seconds(60);
+  // Of each push and pull. A server that is started again within this time has
+  // not been away.
+  Duration timeout = seconds(60);
+  size_t most_part_bytes = ShardOptions().most_part_bytes;
+};
+
+struct PushOptions {
+  // Instead of the server's. All workers give the same.
+  double learning_rate = std::numeric_limits<double>::quiet_NaN();
+  KvWork::Done done = {};
+};
+
+// Calls return at once; what is sent goes in the order of the calls, so values
+// come in the order in which they are asked for. A call's tensors are used
+// until its work is over, and gradients must not be changed before.
+// Thread-safe.
+class KvWorker {
+ public:
+  // Finds the servers through the store.
+  static Result<std::unique_ptr<KvWorker>> connect(KvWorkerOptions options);
+  // Without leave(): as if the process had been killed.
+  ~KvWorker();
+  KvWorker(const KvWorker&) = delete;
+
+  // All workers add the same keys in the same lists. Whose `initial` values
+  // come first wins, key by key; workers may give none (`initial` empty). Waits
+  // for the servers' answers, but not for values: the first pull does, and has
+  // to come before the first push.
+  Status add(const std::vector<Key>& keys,
+             const std::vector<Tensor>& initial = {});
+  // This worker's part in the next step of a key. It is over when it has been
+  // applied, and logged where servers have a log: it will not be lost then.
+  KvWork push(std::string_view key, const Tensor& gradient,
+              PushOptions options = {});
+  // The key's value into memory of the same type and shape, behind all of this
+  // worker's pushes of it (how far behind the others': KvMode).
+  KvWork pull(std::string_view key, const Tensor& into, KvWork::Done done = {});
+  // Both, with one call to each server.
+  KvWork push_pull(std::string_view key, const Tensor& gradient,
+                   const Tensor& into, PushOptions options = {});
+  // Of a key that is by rows: those of `indices` (i64; for pushes, several of
+  // the same add up), one after another in `rows`. Every worker pushes in every
+  // step, if only no rows.
+  KvWork push_rows(std::string_view key, const Tensor& indices,
+                   const Tensor& rows, PushOptions options = {});
+  KvWork pull_rows(std::string_view key, const Tensor& indices,
+                   const Tensor& into, KvWork::Done done = {});
+  // This worker will not push any more; the others go on without it. Waits.
+  Status leave();
+
+  // How a key is divided.
+  std::vector<KeyPart> parts(std::string_view key) const;
+
+ private:
+  struct Part {
+    KeyPart range;
+    int64_t number = 0;
+    int64_t sequence = 0;  // of the last push
+  };
+  struct Added {
+    Key key;
+    Mutex mutex;  // held while calls about the key are sent
+    std::vector<Part> parts RONDO_GUARDED_BY(mutex);
+  };
+  // Rows that belong to one part: which, and where they were.
+  struct RowsOfPart {
+    Tensor indices;
+    std::vector<int64_t> places;
+  };
+  // A push or pull while its parts are being sent.
+  struct Sending;
+
+  explicit KvWorker(KvWorkerOptions options);
+  Deadline deadline() const { return Deadline(options_.timeout); }
+  int64_t timeout_ms() const;
+  ServerLink& link(const KeyPart& part) {
+    return *links_[static_cast<size_t>(part.server)];
+  }
+  Result<std::shared_ptr<Added>> find(std::string_view key) const;
+  Status check(const Added& added, const Tensor& tensor,
+               std::string_view what) const;
+  Result<std::vector<RowsOfPart>> divide_rows(Added& added,
+                                              const Tensor& indices) const;
+  Status claim(const std::vector<Key>& keys, std::vector<bool>& mine);
+  Status add_parts(Added& added, const Tensor* initial);
+  KvWork push_into(std::string_view key, const Tensor& gradient,
+                   const Tensor* into, PushOptions options);
+  void send_push(const Part& part, const PushOptions& options,
+                 std::vector<Tensor> tensors, bool by_rows, const Tensor* into,
+                 const KvWork& work);
+  KvWork::Done sticky(KvWork::Done done);
+
+  const KvWorkerOptions options_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Added>, std::less<>> keys_
+      RONDO_GUARDED_BY(mutex_);
+  // A push that failed: who would go on would be out of step. Outlives this.
+  struct Failure {
+    Mutex mutex;
+    Status status RONDO_GUARDED_BY(mutex);
+  };
+  std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
+  std::vector<std::unique_ptr<ServerLink>> links_;  // by server
+};
+
+}  // namespace rondo

@@ -1,0 +1,145 @@
+// Rows of keys: each goes to, and comes from, the server that keeps it.
+#include <cstring>
+
+#include "rondo/ps/kv_worker.h"
+
+namespace rondo {
+
+Result<std::vector<KvWorker::RowsOfPart>> KvWorker::divide_rows(
+    Added& added, const Tensor& indices) const {
+  const Key& key = added.key;
+  if (!key.by_rows || indices.dtype() != DType::kI64)
+    return error(Code::kInvalidArgument, "rows of \"{}\": {}", key.name,
+                 key.by_rows ? "their indices must be i64"
+                             : "the key was not added by rows");
+  const int64_t width = key.width();
+  const MutexLock lock(added.mutex);
+  std::vector<std::vector<int64_t>> rows(added.parts.size());
+  std::vector<RowsOfPart> made(added.parts.size());
+  const auto all = indices.span<int64_t>();
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (all[k] < 0 || all[k] >= key.shape[0])
+      return error(Code::kInvalidArgument, "there is no row {} in \"{}\" {}",
+                   all[k], key.name, key.shape.to_string());
+    size_t p = 0;
+    while (all[k] * width >= added.parts[p].range.end) ++p;
+    rows[p].push_back(all[k]);
+    made[p].places.push_back(static_cast<int64_t>(k));
+  }
+  for (size_t p = 0; p < made.size(); ++p)
+    made[p].indices =
+        Tensor::of<int64_t>({static_cast<int64_t>(rows[p].size())}, rows[p]);
+  return made;
+}
+
+namespace {
+
+Status check_rows(const Key& key, const Tensor& indices, const Tensor& rows) {
+  if (rows.dtype() == key.dtype &&
+      rows.count() == indices.count() * key.width())
+    return {};
+  return error(Code::kInvalidArgument, "{}{} are not {} rows of \"{}\" {}{}",
+               name_of(rows.dtype()), rows.shape().to_string(), indices.count(),
+               key.name, name_of(key.dtype), key.shape.to_string());
+}
+
+}  // namespace
+
+KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
+                           const Tensor& rows, PushOptions options) {
+  auto added = find(key);
+  Status status = added.status();
+  if (status.ok()) status = check_rows((*added)->key, indices, rows);
+  std::vector<RowsOfPart> divided;
+  if (status.ok()) {
+    auto made = divide_rows(**added, indices);
+    status = made.status();
+    if (made.ok()) divided = std::move(*made);
+  }
+  if (!status.ok()) {
+    if (options.done) options.done(status);
+    return KvWork(status);
+  }
+  const int64_t width = (*added)->key.width();
+  const size_t row_bytes = static_cast<size_t>(width) * size_of(rows.dtype());
+  const auto* from = static_cast<const char*>(rows.data());
+  KvWork work;
+  {
+    const MutexLock lock((*added)->mutex);
+    work = KvWork(static_cast<int>(divided.size()) + 1,
+                  sticky(std::move(options.done)));
+    for (size_t p = 0; p < divided.size(); ++p) {
+      Part& part = (*added)->parts[p];
+      ++part.sequence;
+      Tensor some =
+          Tensor::empty({divided[p].indices.count(), width}, rows.dtype());
+      auto* to = static_cast<char*>(some.data());
+      for (const int64_t place : divided[p].places) {
+        std::memcpy(to, from + static_cast<size_t>(place) * row_bytes,
+                    row_bytes);
+        to += row_bytes;
+      }
+      send_push(part, options, {std::move(some), divided[p].indices}, true,
+                nullptr, work);
+    }
+  }
+  work.finish_part({});
+  return work;
+}
+
+KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
+                           const Tensor& into, KvWork::Done done) {
+  auto added = find(key);
+  Status status = added.status();
+  if (status.ok()) status = check_rows((*added)->key, indices, into);
+  std::vector<RowsOfPart> divided;
+  if (status.ok()) {
+    auto made = divide_rows(**added, indices);
+    status = made.status();
+    if (made.ok()) divided = std::move(*made);
+  }
+  if (!status.ok()) {
+    if (done) done(status);
+    return KvWork(status);
+  }
+  const size_t row_bytes =
+      static_cast<size_t>((*added)->key.width()) * size_of((*added)->key.dtype);
+  KvWork work;
+  {
+    const MutexLock lock((*added)->mutex);
+    work = KvWork(static_cast<int>(divided.size()) + 1, std::move(done));
+    for (size_t p = 0; p < divided.size(); ++p) {
+      const Part& part = (*added)->parts[p];
+      const kv::Pull pull{.part = part.number,
+                          .step = part.sequence,
+                          .timeout_ms = timeout_ms(),
+                          .by_rows = true};
+      link(part.range)
+          .call({kv::kPull, pull.encode(), {divided[p].indices}}, deadline(),
+                [work, into, row_bytes,
+                 places = divided[p].places](const Result<LinkAnswer>& answer) {
+                  Status outcome = answer.status();
+                  if (outcome.ok() &&
+                      (answer->tensors.size() != 1 ||
+                       answer->tensors[0].bytes() != places.size() * row_bytes))
+                    outcome = kv::damaged("the answer to a pull of rows");
+                  if (outcome.ok()) {
+                    const auto* from =
+                        static_cast<const char*>(answer->tensors[0].data());
+                    Tensor out = into;
+                    auto* to = static_cast<char*>(out.data());
+                    for (const int64_t place : places) {
+                      std::memcpy(to + static_cast<size_t>(place) * row_bytes,
+                                  from, row_bytes);
+                      from += row_bytes;
+                    }
+                  }
+                  work.finish_part(outcome);
+                });
+    }
+  }
+  work.finish_part({});
+  return work;
+}
+
+}  // namespace rondo

@@ -1,0 +1,244 @@
+#include "rondo/ps/server_link.h"
+
+#include <algorithm>
+
+#include "rondo/ps/kv_server.h"
+#include "rondo/transport/card.h"
+
+namespace rondo {
+namespace {
+
+// Between two looks for a server that is not there, and for one of them.
+constexpr Duration kPause = std::chrono::milliseconds(50);
+constexpr Duration kAttempt = std::chrono::seconds(5);
+// A server says itself that a wait is over; one that does not, within this
+// time, cannot be reached.
+constexpr Duration kGrace = std::chrono::seconds(2);
+
+}  // namespace
+
+ServerLink::ServerLink(Options options) : options_(std::move(options)) {}
+
+std::string ServerLink::name() const {
+  return fmt::format("parameter server {}", options_.server);
+}
+
+Status ServerLink::connect(Deadline deadline) {
+  Status why;
+  for (;;) {
+    auto link = reach(deadline);
+    const MutexLock lock(mutex_);
+    if (link.ok()) {
+      link_ = std::move(*link);
+      generation_ = 1;
+      break;
+    }
+    // That the time was over during the last attempt says the least.
+    if (why.ok() || link.status().code() != Code::kTimeout) why = link.status();
+    // What may be over when the server is there.
+    const Code code = link.status().code();
+    const bool may_pass = code == Code::kUnavailable ||
+                          code == Code::kPeerLost || code == Code::kTimeout;
+    if (!may_pass || deadline.passed()) return why;
+    changed_.wait_for(mutex_, kPause);
+  }
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+ServerLink::~ServerLink() {
+  std::shared_ptr<Link> link;
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    failure_ = error(Code::kCancelled, "the worker was closed");
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  {
+    const MutexLock lock(mutex_);
+    link = take_link();
+  }
+  link.reset();  // ends its thread, which may be in answered()
+  fail_all(error(Code::kCancelled, "the worker was closed"));
+}
+
+Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
+  RONDO_ASSIGN_OR_RETURN(
+      const std::string text,
+      options_.store->get(KvServer::store_key(options_.server), deadline));
+  RONDO_ASSIGN_OR_RETURN(const Card card, Card::parse(text));
+  RONDO_ASSIGN_OR_RETURN(
+      auto link, Link::connect({fmt::format("{} ({}, pid {})", name(),
+                                            card.host, card.pid),
+                                card.nonce, card.addresses},
+                               {.token = options_.token,
+                                .caller = options_.hello.name,
+                                .shares_memory = options_.shares_memory},
+                               deadline));
+  RONDO_ASSIGN_OR_RETURN(
+      const LinkAnswer said,
+      link->call({kv::kHello, options_.hello.encode(), {}}, deadline));
+  RONDO_ASSIGN_OR_RETURN(const auto who, kv::HelloAnswer::decode(said.body));
+  const MutexLock lock(mutex_);
+  if (history_ == 0) history_ = who.history;
+  if (who.history != history_) {
+    failure_ = error(Code::kInvalidArgument,
+                     "{} was started again without what it had: its parameters "
+                     "are lost\n  do: start again from a checkpoint, and give "
+                     "servers a folder for their logs",
+                     name());
+    return failure_;
+  }
+  return link;
+}
+
+void ServerLink::call(LinkCall what, Deadline deadline, Done done) {
+  Status failure;
+  {
+    const MutexLock order(order_);
+    std::shared_ptr<Link> link;
+    uint64_t number = 0, generation = 0;
+    {
+      const MutexLock lock(mutex_);
+      failure = failure_;
+      if (failure.ok()) {
+        number = next_++;
+        open_.try_emplace(
+            number,
+            Open{what, deadline, Deadline(deadline.left() + kGrace), done});
+        // Else it is sent when there is a connection again.
+        if (!broken_) link = link_;
+        generation = generation_;
+      }
+    }
+    if (link) send(*link, generation, number, what);
+  }
+  if (!failure.ok()) done(failure);
+}
+
+void ServerLink::send(Link& link, uint64_t generation, uint64_t number,
+                      const LinkCall& call) {
+  link.call(call, [this, generation, number](Result<LinkAnswer> answer) {
+    answered(generation, number, std::move(answer));
+  });
+}
+
+// On the link's thread, or where the link is broken in send().
+void ServerLink::answered(uint64_t generation, uint64_t number,
+                          Result<LinkAnswer> answer) {
+  Open one;
+  {
+    const MutexLock lock(mutex_);
+    if (generation != generation_ || !link_) return;  // of an earlier link
+    if (!link_->failure().ok()) {
+      // No answer: it is asked again.
+      broken_ = true;
+      trouble_ = answer.status();
+      changed_.notify_all();
+      return;
+    }
+    const auto at = open_.find(number);
+    if (at == open_.end()) return;
+    one = std::move(at->second);
+    open_.erase(at);
+  }
+  one.done(std::move(answer));
+}
+
+std::shared_ptr<Link> ServerLink::take_link() {
+  ++generation_;
+  return std::move(link_);
+}
+
+void ServerLink::run() {
+  for (;;) {
+    bool broken = false;
+    {
+      const MutexLock lock(mutex_);
+      if (stopping_) return;
+      // After a failure for good there are no new calls.
+      if (failure_.ok() ? !broken_ : open_.empty()) {
+        Duration nap = seconds(1);
+        for (const auto& [number, one] : open_)
+          nap = std::min<Duration>(nap, one.last.left());
+        changed_.wait_for(mutex_, std::max<Duration>(nap, kPause));
+      }
+      if (stopping_) return;
+      broken = broken_;
+    }
+    expire();
+    if (broken) reconnect();
+  }
+}
+
+void ServerLink::reconnect() {
+  std::shared_ptr<Link> old;
+  Status failure;
+  {
+    const MutexLock lock(mutex_);
+    old = take_link();
+    failure = failure_;
+  }
+  old.reset();  // behind this, nothing of it is written to memory of ours
+  if (!failure.ok()) return fail_all(failure);
+  auto link = reach(Deadline(kAttempt));
+  if (!link.ok()) {
+    const MutexLock lock(mutex_);
+    trouble_ = link.status();
+    // A refusal will be one the next time, too.
+    const Code code = link.status().code();
+    if (code == Code::kPermission || code == Code::kMismatch)
+      failure_ = link.status();
+    if (!stopping_ && failure_.ok()) changed_.wait_for(mutex_, kPause);
+    return;
+  }
+  const MutexLock order(order_);
+  std::map<uint64_t, LinkCall> again;
+  uint64_t generation = 0;
+  {
+    const MutexLock lock(mutex_);
+    link_ = *link;
+    generation = ++generation_;
+    broken_ = false;
+    for (const auto& [number, one] : open_) again[number] = one.call;
+  }
+  for (const auto& [number, call] : again)
+    send(**link, generation, number, call);
+}
+
+// Ends the calls that are too late. Where a server is there but silent, the
+// link goes first: it may be writing into their memory.
+void ServerLink::expire() {
+  std::map<uint64_t, Open> late;
+  std::shared_ptr<Link> silent;
+  Status trouble;
+  {
+    const MutexLock lock(mutex_);
+    for (auto at = open_.begin(); at != open_.end();) {
+      const Open& one = at->second;
+      const auto here = at++;
+      if ((broken_ ? one.deadline : one.last).passed())
+        late.insert(open_.extract(here));
+    }
+    if (late.empty()) return;
+    trouble = trouble_;
+    silent = take_link();
+    broken_ = true;
+  }
+  silent.reset();
+  for (auto& [number, one] : late)
+    one.done(error(Code::kTimeout, "{} did not answer in time{}{}", name(),
+                   trouble.ok() ? "" : ": ", trouble.message()));
+}
+
+void ServerLink::fail_all(const Status& why) {
+  std::map<uint64_t, Open> all;
+  {
+    const MutexLock lock(mutex_);
+    all.swap(open_);
+  }
+  for (auto& [number, one] : all) one.done(why);
+}
+
+}  // namespace rondo

@@ -1,0 +1,82 @@
+// ServerLink: a worker's way to one parameter server, which outlives the
+// connection and the server's process.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "rondo/base/mutex.h"
+#include "rondo/cluster/link.h"
+#include "rondo/ps/kv_messages.h"
+#include "rondo/rendezvous/store.h"
+
+namespace rondo {
+
+// Calls that have no answer when the connection breaks are made again, in
+// their order, on the next one; servers know pushes that they have seen. A
+// server that comes back without what it knew fails all calls. Thread-safe.
+class ServerLink {
+ public:
+  struct Options {
+    int server = 0;
+    kv::Hello hello;
+    std::shared_ptr<Store> store;
+    std::string token;
+    bool shares_memory = true;
+  };
+  using Done = std::function<void(Result<LinkAnswer>)>;
+
+  explicit ServerLink(Options options);
+  // Fails what is under way.
+  ~ServerLink();
+  ServerLink(const ServerLink&) = delete;
+
+  Status connect(Deadline deadline);
+  // `done` is called once, on a thread of this object, at the deadline at the
+  // latest but for a moment.
+  void call(LinkCall what, Deadline deadline, Done done);
+
+ private:
+  struct Open {
+    LinkCall call;
+    Deadline deadline = Deadline::never();  // while it cannot be reached
+    Deadline last = Deadline::never();      // else: it answers in time itself
+    Done done;
+  };
+
+  Result<std::shared_ptr<Link>> reach(Deadline deadline);
+  void send(Link& link, uint64_t generation, uint64_t number,
+            const LinkCall& call);
+  void answered(uint64_t generation, uint64_t number,
+                Result<LinkAnswer> answer);
+  std::shared_ptr<Link> take_link() RONDO_REQUIRES(mutex_);
+  // The thread's.
+  void run();
+  void reconnect();
+  void expire();
+  void fail_all(const Status& why);
+  std::string name() const;
+
+  const Options options_;
+
+  // Held while calls are handed to a link, so that their order is kept.
+  Mutex order_ RONDO_ACQUIRED_BEFORE(mutex_);
+  Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ RONDO_GUARDED_BY(mutex_) = false;
+  bool broken_ RONDO_GUARDED_BY(mutex_) = false;
+  Status failure_ RONDO_GUARDED_BY(mutex_);  // for good
+  Status trouble_ RONDO_GUARDED_BY(mutex_);  // why it cannot be reached now
+  uint64_t history_ RONDO_GUARDED_BY(mutex_) = 0;
+  uint64_t next_ RONDO_GUARDED_BY(mutex_) = 1;
+  std::map<uint64_t, Open> open_ RONDO_GUARDED_BY(mutex_);
+  std::shared_ptr<Link> link_ RONDO_GUARDED_BY(mutex_);
+  uint64_t generation_ RONDO_GUARDED_BY(mutex_) = 0;  // of link_
+
+  std::thread thread_;
+};
+
+}  // namespace rondo

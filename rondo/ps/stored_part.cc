@@ -1,0 +1,372 @@
+#include "rondo/ps/stored_part.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "rondo/kernels/cpu/dispatch.h"
+
+namespace rondo {
+namespace {
+
+Deadline within(int64_t ms) {
+  return Deadline(std::chrono::milliseconds(
+      std::clamp<int64_t>(ms, 0, int64_t{1000} * 60 * 60 * 24 * 365)));
+}
+
+}  // namespace
+
+void StoredPart::Answers::give() {
+  for (auto& [answer, what] : list_) answer(std::move(what));
+  list_.clear();
+}
+
+StoredPart::StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
+                       const Members& members, const Log& log)
+    : number_(number),
+      what_(std::move(what)),
+      rules_(rules),
+      members_(members),
+      log_(log),
+      counted_(static_cast<size_t>(rules.workers)) {}
+
+std::string StoredPart::name() const {
+  return fmt::format("\"{}\"", what_.key.name);
+}
+
+// ---- Values -----------------------------------------------------------------
+
+void StoredPart::initialize(const Tensor& value, Answers& answers,
+                            Status& status) {
+  const MutexLock lock(mutex_);
+  if (initialized_) return;
+  if (value.dtype() != what_.key.dtype ||
+      value.count() != what_.end - what_.begin) {
+    status =
+        error(Code::kMismatch, "the initial value of {} has {} elements {}",
+              name(), value.count(), name_of(value.dtype()));
+    return;
+  }
+  status = log_.initialize(number_, value);
+  if (!status.ok()) return;
+  state_ =
+      initial_state(rules_.optimizer, value.reshape({value.count()}).clone());
+  initialized_ = true;
+  settle_locked(answers);
+}
+
+kv::PartAnswer StoredPart::about(int worker) const {
+  const MutexLock lock(mutex_);
+  const int64_t counted = counted_[static_cast<size_t>(worker)];
+  return {number_,
+          rules_.mode == KvMode::kSync ? std::max(counted, version_) : counted};
+}
+
+PartImage StoredPart::image() const {
+  const MutexLock lock(mutex_);
+  return {what_, initialized_, version_, counted_, state_};
+}
+
+void StoredPart::restore(PartImage image) {
+  const MutexLock lock(mutex_);
+  initialized_ = image.initialized;
+  version_ = image.version;
+  counted_ = std::move(image.counted);
+  state_ = std::move(image.state);
+}
+
+void StoredPart::replay(const Tensor& value) {
+  const MutexLock lock(mutex_);
+  if (initialized_) return;
+  state_ = initial_state(rules_.optimizer, value.clone());
+  initialized_ = true;
+}
+
+Status StoredPart::replay(const PartUpdate& update) {
+  const MutexLock lock(mutex_);
+  if (update.version <= version_) return {};
+  if (!initialized_ || update.version != version_ + 1)
+    return error(Code::kInvalidArgument,
+                 "the log has update {} of {}, but not the one before it",
+                 update.version, name());
+  make(update);
+  return {};
+}
+
+// ---- Pushes -----------------------------------------------------------------
+
+Result<Tensor> StoredPart::local_rows(const Tensor& indices) const {
+  if (!what_.key.by_rows)
+    return error(Code::kInvalidArgument,
+                 "{} was not added by rows, so rows of it cannot be pushed or "
+                 "pulled: set by_rows in its key",
+                 name());
+  if (indices.dtype() != DType::kI64)
+    return error(Code::kInvalidArgument,
+                 "indices of rows of {} are {}, not i64", name(),
+                 name_of(indices.dtype()));
+  // A copy: what a peer shows it can change between the check and the use.
+  Tensor rows = indices.clone();
+  const int64_t width = what_.key.width();
+  const int64_t first = what_.begin / width, last = what_.end / width;
+  for (int64_t& row : rows.span<int64_t>()) {
+    if (row < first || row >= last)
+      return error(Code::kInvalidArgument,
+                   "row {} of {} is not among rows {} to {} here", row, name(),
+                   first, last - 1);
+    row -= first;
+  }
+  return rows;
+}
+
+Result<KvGradient> StoredPart::gradient_of(const kv::Push& call,
+                                           std::vector<Tensor> tensors) const {
+  if (tensors.size() != (call.by_rows ? 2u : 1u)) return kv::damaged("a push");
+  KvGradient made{std::move(tensors[0]), {}, call.by_rows};
+  int64_t count = what_.end - what_.begin;
+  if (call.by_rows) {
+    RONDO_ASSIGN_OR_RETURN(made.indices, local_rows(tensors[1]));
+    count = made.indices.count() * what_.key.width();
+  }
+  if (made.values.dtype() != what_.key.dtype || made.values.count() != count)
+    return error(
+        Code::kMismatch,
+        "a gradient of {} elements {} was pushed for {} elements {} of "
+        "{}",
+        made.values.count(), name_of(made.values.dtype()), count,
+        name_of(what_.key.dtype), name());
+  return made;
+}
+
+Status StoredPart::check_push(int worker, const kv::Push& call) const {
+  if (!failure_.ok()) return failure_;
+  if (!initialized_)
+    return error(Code::kInvalidArgument,
+                 "{} has no value yet: pull it before the first push", name());
+  const int64_t counted = counted_[static_cast<size_t>(worker)];
+  if (rules_.mode != KvMode::kSync && call.sequence > counted + 1)
+    return error(Code::kMismatch,
+                 "push {} of {} came from {}, but the server knows only the "
+                 "first {}: it has lost some",
+                 call.sequence, name(), members_.describe(worker), counted);
+  if (const auto at = steps_.find(call.sequence);
+      at != steps_.end() && !at->second.empty() &&
+      at->second.begin()->second.call.by_rows != call.by_rows)
+    return error(Code::kMismatch,
+                 "step {} of {}: some workers push rows, others the whole",
+                 call.sequence, name());
+  return {};
+}
+
+void StoredPart::push(int worker, const kv::Push& call,
+                      std::vector<Tensor> tensors, Answer& answer,
+                      Answers& answers) {
+  auto gradient = gradient_of(call, std::move(tensors));
+  const MutexLock lock(mutex_);
+  Status status = gradient.ok() ? check_push(worker, call) : gradient.status();
+  if (!status.ok()) return answers.add(std::move(answer), status);
+  Pushed pushed{call, std::move(*gradient), std::move(answer),
+                within(call.timeout_ms)};
+  int64_t& counted = counted_[static_cast<size_t>(worker)];
+  if (rules_.mode == KvMode::kSync && call.sequence <= version_)
+    counted = std::max(counted, call.sequence);  // too late: dropped
+  if (call.sequence <= counted)
+    acknowledge(pushed, answers);
+  else if (rules_.mode == KvMode::kSync)
+    // A push that is sent again takes the place of the first, whose link is
+    // gone.
+    steps_[call.sequence].insert_or_assign(worker, std::move(pushed));
+  else {
+    Step alone;
+    alone.emplace(worker, std::move(pushed));
+    apply(std::move(alone), answers);
+  }
+  settle_locked(answers);
+}
+
+// Whether as many have pushed as are waited for. Who has left is not.
+bool StoredPart::complete(const Step& step) const {
+  int expected = 0;
+  for (int worker = 0; worker < rules_.workers; ++worker)
+    if (step.contains(worker) || !members_.left(worker)) ++expected;
+  return !step.empty() &&
+         static_cast<int>(step.size()) >= expected - rules_.backup;
+}
+
+void StoredPart::apply(Step step, Answers& answers) {
+  PartUpdate update{number_, version_ + 1};
+  update.learning_rate = step.begin()->second.call.learning_rate;
+  if (std::isnan(update.learning_rate))
+    update.learning_rate = rules_.optimizer.learning_rate;
+  std::vector<KvGradient> gradients;
+  for (auto& [worker, pushed] : step) {
+    update.pushes.emplace_back(worker, pushed.call.sequence);
+    gradients.push_back(std::move(pushed.gradient));
+  }
+  update.gradient = mean_of(gradients);
+  // In the log first: what is acknowledged is in it.
+  failure_ = log_.update(update);
+  if (!failure_.ok()) {
+    for (auto& [worker, pushed] : step)
+      answers.add(std::move(pushed.answer), failure_);
+    return;
+  }
+  make(update);
+  for (auto& [worker, pushed] : step) acknowledge(pushed, answers);
+}
+
+void StoredPart::make(const PartUpdate& update) {
+  if (update.gradient.by_rows)
+    update_rows(rules_.optimizer, update.learning_rate, update.gradient.indices,
+                update.gradient.values, state_);
+  else
+    update_all(rules_.optimizer, update.learning_rate, update.gradient.values,
+               state_);
+  version_ = update.version;
+  for (const auto& [worker, sequence] : update.pushes) {
+    int64_t& counted = counted_[static_cast<size_t>(worker)];
+    counted = std::max(counted, sequence);
+  }
+}
+
+void StoredPart::acknowledge(Pushed& pushed, Answers& answers) {
+  if (!pushed.call.pulls)
+    answers.add(std::move(pushed.answer), LinkAnswer{});
+  else
+    waiting_.push_back({.step = pushed.call.sequence,
+                        .answer = std::move(pushed.answer),
+                        .deadline = pushed.deadline});
+}
+
+// ---- Pulls and waits --------------------------------------------------------
+
+void StoredPart::pull(const kv::Pull& call, std::vector<Tensor> tensors,
+                      Answer& answer, Answers& answers) {
+  Waiting one{.step = call.step,
+              .by_rows = call.by_rows,
+              .deadline = within(call.timeout_ms)};
+  if (tensors.size() != (call.by_rows ? 1u : 0u))
+    return answers.add(std::move(answer), kv::damaged("a pull"));
+  if (call.by_rows) {
+    auto rows = local_rows(tensors[0]);
+    if (!rows.ok()) return answers.add(std::move(answer), rows.status());
+    one.indices = std::move(*rows);
+  }
+  one.answer = std::move(answer);
+  const MutexLock lock(mutex_);
+  waiting_.push_back(std::move(one));
+  settle_locked(answers);
+}
+
+void StoredPart::settle(Answers& answers) {
+  const MutexLock lock(mutex_);
+  settle_locked(answers);
+}
+
+void StoredPart::settle_locked(Answers& answers) {
+  for (auto next = steps_.find(version_ + 1);
+       failure_.ok() && next != steps_.end() && complete(next->second);
+       next = steps_.find(version_ + 1)) {
+    Step step = std::move(next->second);
+    steps_.erase(next);
+    apply(std::move(step), answers);
+  }
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    if (failure_.ok() && !ready(*at)) {
+      ++at;
+      continue;
+    }
+    if (failure_.ok())
+      answers.add(std::move(at->answer), value_for(*at));
+    else
+      answers.add(std::move(at->answer), failure_);
+    at = waiting_.erase(at);
+  }
+}
+
+bool StoredPart::ready(const Waiting& one) const {
+  return initialized_ && awaited(one.step).empty();
+}
+
+LinkAnswer StoredPart::value_for(const Waiting& one) const {
+  LinkAnswer made;
+  if (!one.by_rows) {
+    made.tensors.push_back(state_.value);
+    return made;
+  }
+  const auto row_bytes =
+      static_cast<size_t>(what_.key.width()) * size_of(what_.key.dtype);
+  Tensor rows =
+      Tensor::empty({one.indices.count(), what_.key.width()}, what_.key.dtype);
+  auto* out = static_cast<char*>(rows.data());
+  const auto* in = static_cast<const char*>(state_.value.data());
+  for (const int64_t row : one.indices.span<int64_t>()) {
+    std::memcpy(out, in + static_cast<size_t>(row) * row_bytes, row_bytes);
+    out += row_bytes;
+  }
+  made.tensors.push_back(std::move(rows));
+  return made;
+}
+
+std::vector<int> StoredPart::awaited(int64_t step) const {
+  std::vector<int> late;
+  if (rules_.mode == KvMode::kAsync) return late;
+  if (rules_.mode == KvMode::kSync && version_ >= step) return late;
+  const auto pushed = steps_.find(version_ + 1);
+  for (int worker = 0; worker < rules_.workers; ++worker) {
+    if (members_.left(worker)) continue;
+    const bool here =
+        rules_.mode == KvMode::kSync
+            ? pushed != steps_.end() && pushed->second.contains(worker)
+            : counted_[static_cast<size_t>(worker)] >= step - rules_.staleness;
+    if (!here) late.push_back(worker);
+  }
+  return late;
+}
+
+Status StoredPart::hopeless(int64_t step, const Deadline& deadline) const {
+  const std::vector<int> late = awaited(step);
+  const auto lost = std::count_if(late.begin(), late.end(), [&](int worker) {
+    return members_.lost(worker);
+  });
+  const bool fails = lost > (rules_.mode == KvMode::kSync ? rules_.backup : 0);
+  if (!fails && !deadline.passed()) return {};
+  std::string names;
+  for (const int worker : late) {
+    if (fails && !members_.lost(worker)) continue;
+    if (!names.empty()) names += ", ";
+    names += members_.describe(worker);
+  }
+  if (fails)
+    return error(Code::kPeerLost, "step {} of {} waits for {}, lost", step,
+                 name(), names);
+  if (!initialized_)
+    return error(Code::kTimeout, "{} still has no initial value", name());
+  return error(Code::kTimeout, "step {} of {} still waits for {}", step, name(),
+               names.empty() ? "its turn" : names);
+}
+
+void StoredPart::look_after(Answers& answers) {
+  const MutexLock lock(mutex_);
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    const Status why = hopeless(at->step, at->deadline);
+    if (why.ok()) {
+      ++at;
+      continue;
+    }
+    answers.add(std::move(at->answer), why);
+    at = waiting_.erase(at);
+  }
+  for (auto& [sequence, step] : steps_)
+    for (auto at = step.begin(); at != step.end();) {
+      const Status why = hopeless(sequence, at->second.deadline);
+      if (why.ok()) {
+        ++at;
+        continue;
+      }
+      answers.add(std::move(at->second.answer), why);
+      at = step.erase(at);
+    }
+}
+
+}  // namespace rondo

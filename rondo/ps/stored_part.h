@@ -1,0 +1,135 @@
+// StoredPart: elements of a key that a parameter server keeps, with who has
+// pushed them and who waits for them.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <vector>
+
+#include "rondo/base/mutex.h"
+#include "rondo/cluster/link.h"
+#include "rondo/ps/gradient_sum.h"
+#include "rondo/ps/kv_messages.h"
+#include "rondo/ps/kv_rules.h"
+#include "rondo/ps/members.h"
+
+namespace rondo {
+
+// An update of a part: what goes into the log before it is made.
+struct PartUpdate {
+  int64_t part = 0;
+  int64_t version = 0;  // of the part, behind it
+  double learning_rate = 0;
+  std::vector<std::pair<int, int64_t>> pushes;  // worker, sequence
+  KvGradient gradient;
+};
+
+// Everything about a part, with tensors that the part will not change.
+struct PartImage {
+  kv::AddPart what;
+  bool initialized = false;
+  int64_t version = 0;
+  std::vector<int64_t> counted;  // by worker
+  KvState state;
+};
+
+// Thread-safe. Answers are given by who called, once no lock is held.
+class StoredPart {
+ public:
+  using Answer = LinkServer::Answer;
+  // What is to be answered, and with what.
+  class Answers {
+   public:
+    ~Answers() { give(); }
+    void add(Answer answer, Result<LinkAnswer> what) {
+      list_.emplace_back(std::move(answer), std::move(what));
+    }
+    void give();
+
+   private:
+    std::vector<std::pair<Answer, Result<LinkAnswer>>> list_;
+  };
+  // Keeps an update, or an initial value, for ever.
+  struct Log {
+    std::function<Status(const PartUpdate&)> update;
+    std::function<Status(int64_t part, const Tensor& value)> initialize;
+  };
+
+  StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
+             const Members& members, const Log& log);
+
+  const kv::AddPart& what() const { return what_; }
+  // The first value wins.
+  void initialize(const Tensor& value, Answers& answers, Status& status);
+  kv::PartAnswer about(int worker) const;
+  // Both move `answer` away unless they throw.
+  void push(int worker, const kv::Push& call, std::vector<Tensor> tensors,
+            Answer& answer, Answers& answers);
+  void pull(const kv::Pull& call, std::vector<Tensor> tensors, Answer& answer,
+            Answers& answers);
+  // Ends the waits that are too long, or for somebody lost.
+  void look_after(Answers& answers);
+  // Somebody has left, so something may be complete.
+  void settle(Answers& answers);
+
+  PartImage image() const;
+  void restore(PartImage image);
+  // From the log: made again unless it was made already.
+  Status replay(const PartUpdate& update);
+  void replay(const Tensor& value);
+
+ private:
+  struct Pushed {
+    kv::Push call;
+    KvGradient gradient;
+    Answer answer;
+    Deadline deadline = Deadline::never();
+  };
+  struct Waiting {
+    int64_t step = 0;
+    Tensor indices;  // of rows
+    bool by_rows = false;
+    Answer answer;
+    Deadline deadline = Deadline::never();
+  };
+  using Step = std::map<int, Pushed>;  // by worker
+
+  Result<KvGradient> gradient_of(const kv::Push& call,
+                                 std::vector<Tensor> tensors) const;
+  Result<Tensor> local_rows(const Tensor& indices) const;
+  Status check_push(int worker, const kv::Push& call) const
+      RONDO_REQUIRES(mutex_);
+  bool complete(const Step& step) const;
+  void apply(Step step, Answers& answers) RONDO_REQUIRES(mutex_);
+  void make(const PartUpdate& update) RONDO_REQUIRES(mutex_);
+  void acknowledge(Pushed& pushed, Answers& answers) RONDO_REQUIRES(mutex_);
+  void settle_locked(Answers& answers) RONDO_REQUIRES(mutex_);
+  bool ready(const Waiting& one) const RONDO_REQUIRES(mutex_);
+  LinkAnswer value_for(const Waiting& one) const RONDO_REQUIRES(mutex_);
+  // Whom a pull of this step, or the next update, waits for.
+  std::vector<int> awaited(int64_t step) const RONDO_REQUIRES(mutex_);
+  // Why there is no use in waiting any more, or ok.
+  Status hopeless(int64_t step, const Deadline& deadline) const
+      RONDO_REQUIRES(mutex_);
+  std::string name() const;
+
+  const int64_t number_;
+  const kv::AddPart what_;
+  const KvRules& rules_;
+  const Members& members_;
+  const Log& log_;
+
+  mutable Mutex mutex_;
+  bool initialized_ RONDO_GUARDED_BY(mutex_) = false;
+  KvState state_ RONDO_GUARDED_BY(mutex_);
+  int64_t version_ RONDO_GUARDED_BY(mutex_) = 0;
+  // Each worker's last push that has been applied, or came too late.
+  std::vector<int64_t> counted_ RONDO_GUARDED_BY(mutex_);
+  std::map<int64_t, Step> steps_ RONDO_GUARDED_BY(mutex_);  // by sequence
+  std::list<Waiting> waiting_ RONDO_GUARDED_BY(mutex_);
+  // Why the log could not be written.
+  Status failure_ RONDO_GUARDED_BY(mutex_);
+};
+
+}  // namespace rondo
