@@ -3,9 +3,9 @@
 //
 //   ps_task ps|worker TASK SERVERS WORKERS FOLDER [sync] [log] [tcp]
 //
-// A server waits for the end of its input; a worker pulls 100 MB, halves them as
-// its gradient and pushes that, as many times as the line that it reads says, and
-// answers with the seconds of each.
+// A server waits for the end of its input; a worker pulls 100 MB, halves them
+// as its gradient and pushes that, as many times as the line that it reads
+// says, and answers with the seconds of each.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -50,8 +50,7 @@ int64_t variable(const char* name) {
 }
 
 TEST(Kill, DISABLED_Server) {
-  const std::string folder =
-      Env::process().get_or("RONDO_TEST_FOLDER", "");
+  const std::string folder = Env::process().get_or("RONDO_TEST_FOLDER", "");
   KvServerOptions options;
   options.server = static_cast<int>(variable("RONDO_TEST_NUMBER"));
   options.rules = {.mode = static_cast<KvMode>(variable("RONDO_TEST_MODE")),
@@ -81,9 +80,8 @@ TEST(Kill, DISABLED_Worker) {
           .value();
   worker->add(kKeys, {Tensor::zeros({kCount})}).value();
   Tensor w = pulled(*worker, "w", {kCount});
-  while (worker->push_pull("w", Tensor::full({kCount}, 1.0f), w)
-             .wait(soon())
-             .ok())
+  while (
+      worker->push_pull("w", Tensor::full({kCount}, 1.0f), w).wait(soon()).ok())
     continue;
 }
 
@@ -144,8 +142,8 @@ TEST(Kill, ServersDuringSynchronousPushes) {
 TEST(Kill, AWorkerIsNamed) {
   const Job job{.mode = KvMode::kSync, .workers = 2};
   const auto s0 = job.server(0), s1 = job.server(1);
-  const auto other = std::make_unique<TestProcess>("Kill.DISABLED_Worker",
-                                                   job.variables(1));
+  const auto other =
+      std::make_unique<TestProcess>("Kill.DISABLED_Worker", job.variables(1));
   auto worker = job.worker(0);
   ASSERT_TRUE(worker->add(kKeys, {Tensor::zeros({kCount})}).ok());
   Tensor w = pulled(*worker, "w", {kCount});
@@ -166,8 +164,8 @@ TEST(Kill, AWorkerIsNamed) {
 TEST(Kill, ABackupWorkerIsNotMissed) {
   const Job job{.mode = KvMode::kSync, .workers = 2, .backup = 1};
   const auto s0 = job.server(0), s1 = job.server(1);
-  const auto other = std::make_unique<TestProcess>("Kill.DISABLED_Worker",
-                                                   job.variables(1));
+  const auto other =
+      std::make_unique<TestProcess>("Kill.DISABLED_Worker", job.variables(1));
   auto worker = job.worker(0);
   ASSERT_TRUE(worker->add(kKeys, {Tensor::zeros({kCount})}).ok());
   Tensor w = pulled(*worker, "w", {kCount});

@@ -48,8 +48,8 @@ TEST(KvHistory, AServerThatComesBackHasEverything) {
       const Tensor gradient = counting({40'000}, static_cast<float>(step));
       const Tensor index = Tensor::full<int64_t>({1}, step % 5);
       const Tensor row = Tensor::full({1, 4}, 1.0f);
-      for (auto& [to, who] : {std::pair(&w, worker.get()),
-                              std::pair(&expected, same.get())}) {
+      for (auto& [to, who] :
+           {std::pair(&w, worker.get()), std::pair(&expected, same.get())}) {
         const KvWork one = who->push_rows("e", index, row);
         who->push_pull("w", gradient, *to).wait(soon()).value();
         one.wait(soon()).value();
@@ -104,8 +104,8 @@ TEST(KvHistory, SnapshotsTakeThePlaceOfLogs) {
   uint64_t pushed = 0;
   const auto bytes = [&] {
     uint64_t sum = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(
-             folder.path()))
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(folder.path()))
       // It may be gone by now.
       if (std::error_code gone; entry.is_regular_file(gone))
         if (const auto size = entry.file_size(gone); !gone) sum += size;
@@ -141,8 +141,7 @@ TEST(KvHistory, WithoutAFolderEverythingIsLost) {
   add(*worker);
   cluster.stop(0);
   cluster.start(0);
-  const Status status =
-      worker->push("w", Tensor::zeros({40'000})).wait(soon());
+  const Status status = worker->push("w", Tensor::zeros({40'000})).wait(soon());
   EXPECT_THAT(status.message(), HasSubstr("its parameters are lost"));
 }
 
@@ -153,8 +152,7 @@ TEST(KvHistory, AServerThatStaysAwayEndsCalls) {
   auto worker = KvWorker::connect(options).value();
   add(*worker);
   cluster.stop(0);
-  const Status status =
-      worker->push("w", Tensor::zeros({40'000})).wait(soon());
+  const Status status = worker->push("w", Tensor::zeros({40'000})).wait(soon());
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_THAT(status.message(), HasSubstr("parameter server 0"));
 }

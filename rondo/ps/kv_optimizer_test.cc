@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "rondo/graph/optimizers.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/state.h"
+#include "rondo/graph/optimizers.h"
 #include "rondo/runtime/session.h"
 
 namespace rondo {

@@ -142,10 +142,9 @@ Status KvWorker::add_parts(Added& added, const Tensor* initial) {
                      });
   }
   work.finish_part({});
-  RONDO_RETURN_IF_ERROR(
-      work.wait(Deadline::never())
-          .with_context(
-              fmt::format("cannot add the key \"{}\"", added.key.name)));
+  RONDO_RETURN_IF_ERROR(work.wait(Deadline::never())
+                            .with_context(fmt::format(
+                                "cannot add the key \"{}\"", added.key.name)));
   for (size_t i = 0; i < count; ++i) {
     added.parts[i].number = (*abouts)[i].part;
     added.parts[i].sequence = (*abouts)[i].sequence;

@@ -14,8 +14,8 @@ using testing::HasSubstr;
 std::vector<std::string> read(const std::string& path, Status& status) {
   std::vector<std::string> bodies;
   status = read_log(path, [&](const LogRecord& record) -> Status {
-    bodies.push_back(
-        fmt::format("{}:{}:{}", record.kind, record.body, record.payload.bytes()));
+    bodies.push_back(fmt::format("{}:{}:{}", record.kind, record.body,
+                                 record.payload.bytes()));
     return {};
   });
   return bodies;
