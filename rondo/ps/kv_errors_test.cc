@@ -159,5 +159,29 @@ TEST(KvErrors, NonsenseIsRefused) {
   EXPECT_EQ(pulled(*worker, "e", {10'000, 4}).span<float>()[39'999], 0);
 }
 
+TEST(KvErrors, APushThatIsSentAgainCountsOnce) {
+  for (const KvMode mode : {KvMode::kSync, KvMode::kAsync, KvMode::kBounded}) {
+    const TestCluster cluster(
+        with_rules({.mode = mode, .staleness = 9, .optimizer = adding()}));
+    const Stranger stranger(cluster);
+    stranger.call(kv::kHello, kv::Hello{0, 1, 5, "stranger"}.encode()).value();
+    const Key key{"w", DType::kF32, {1}};
+    stranger
+        .call(kv::kAddPart, kv::AddPart{key, 0, 1}.encode(),
+              {Tensor::zeros({1})})
+        .value();
+    for (const int64_t sequence : {1, 1, 2, 1, 2, 3})
+      stranger
+          .call(kv::kPush,
+                kv::Push{.sequence = sequence, .learning_rate = 1}.encode(),
+                {Tensor::full({1}, 1.0f)})
+          .value();
+    const auto answer =
+        stranger.link->call({kv::kPull, kv::Pull{}.encode(), {}}, soon())
+            .value();
+    EXPECT_EQ(answer.tensors[0].span<float>()[0], -3);
+  }
+}
+
 }  // namespace
 }  // namespace rondo
