@@ -100,8 +100,10 @@ class KvWorker {
     Tensor indices;
     std::vector<int64_t> places;
   };
-  // A push or pull while its parts are being sent.
-  struct Sending;
+  struct Divided {
+    std::shared_ptr<Added> added;
+    std::vector<RowsOfPart> parts;
+  };
 
   explicit KvWorker(KvWorkerOptions options);
   Deadline deadline() const { return Deadline(options_.timeout); }
@@ -112,8 +114,9 @@ class KvWorker {
   Result<std::shared_ptr<Added>> find(std::string_view key) const;
   Status check(const Added& added, const Tensor& tensor,
                std::string_view what) const;
-  Result<std::vector<RowsOfPart>> divide_rows(Added& added,
-                                              const Tensor& indices) const;
+  // Which rows of a key go to which part. `values` are as many rows.
+  Result<Divided> divide(std::string_view key, const Tensor& indices,
+                         const Tensor& values) const;
   Status claim(const std::vector<Key>& keys, std::vector<bool>& mine);
   Status add_parts(Added& added, const Tensor* initial);
   KvWork push_into(std::string_view key, const Tensor& gradient,

@@ -5,33 +5,6 @@
 
 namespace rondo {
 
-Result<std::vector<KvWorker::RowsOfPart>> KvWorker::divide_rows(
-    Added& added, const Tensor& indices) const {
-  const Key& key = added.key;
-  if (!key.by_rows || indices.dtype() != DType::kI64)
-    return error(Code::kInvalidArgument, "rows of \"{}\": {}", key.name,
-                 key.by_rows ? "their indices must be i64"
-                             : "the key was not added by rows");
-  const int64_t width = key.width();
-  const MutexLock lock(added.mutex);
-  std::vector<std::vector<int64_t>> rows(added.parts.size());
-  std::vector<RowsOfPart> made(added.parts.size());
-  const auto all = indices.span<int64_t>();
-  for (size_t k = 0; k < all.size(); ++k) {
-    if (all[k] < 0 || all[k] >= key.shape[0])
-      return error(Code::kInvalidArgument, "there is no row {} in \"{}\" {}",
-                   all[k], key.name, key.shape.to_string());
-    size_t p = 0;
-    while (all[k] * width >= added.parts[p].range.end) ++p;
-    rows[p].push_back(all[k]);
-    made[p].places.push_back(static_cast<int64_t>(k));
-  }
-  for (size_t p = 0; p < made.size(); ++p)
-    made[p].indices =
-        Tensor::of<int64_t>({static_cast<int64_t>(rows[p].size())}, rows[p]);
-  return made;
-}
-
 namespace {
 
 Status check_rows(const Key& key, const Tensor& indices, const Tensor& rows) {
@@ -45,31 +18,54 @@ Status check_rows(const Key& key, const Tensor& indices, const Tensor& rows) {
 
 }  // namespace
 
+Result<KvWorker::Divided> KvWorker::divide(std::string_view name,
+                                           const Tensor& indices,
+                                           const Tensor& values) const {
+  RONDO_ASSIGN_OR_RETURN(std::shared_ptr<Added> added, find(name));
+  const Key& key = added->key;
+  RONDO_RETURN_IF_ERROR(check_rows(key, indices, values));
+  if (!key.by_rows || indices.dtype() != DType::kI64)
+    return error(Code::kInvalidArgument, "rows of \"{}\": {}", key.name,
+                 key.by_rows ? "their indices must be i64"
+                             : "the key was not added by rows");
+  const int64_t width = key.width();
+  const MutexLock lock(added->mutex);
+  std::vector<std::vector<int64_t>> rows(added->parts.size());
+  std::vector<RowsOfPart> made(added->parts.size());
+  const auto all = indices.span<int64_t>();
+  for (size_t k = 0; k < all.size(); ++k) {
+    if (all[k] < 0 || all[k] >= key.shape[0])
+      return error(Code::kInvalidArgument, "there is no row {} in \"{}\" {}",
+                   all[k], key.name, key.shape.to_string());
+    size_t p = 0;
+    while (all[k] * width >= added->parts[p].range.end) ++p;
+    rows[p].push_back(all[k]);
+    made[p].places.push_back(static_cast<int64_t>(k));
+  }
+  for (size_t p = 0; p < made.size(); ++p)
+    made[p].indices =
+        Tensor::of<int64_t>({static_cast<int64_t>(rows[p].size())}, rows[p]);
+  return Divided{std::move(added), std::move(made)};
+}
+
 KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
                            const Tensor& rows, PushOptions options) {
-  auto added = find(key);
-  Status status = added.status();
-  if (status.ok()) status = check_rows((*added)->key, indices, rows);
-  std::vector<RowsOfPart> divided;
-  if (status.ok()) {
-    auto made = divide_rows(**added, indices);
-    status = made.status();
-    if (made.ok()) divided = std::move(*made);
+  const Result<Divided> found = divide(key, indices, rows);
+  if (!found.ok()) {
+    if (options.done) options.done(found.status());
+    return KvWork(found.status());
   }
-  if (!status.ok()) {
-    if (options.done) options.done(status);
-    return KvWork(status);
-  }
-  const int64_t width = (*added)->key.width();
+  const auto& [added, divided] = *found;
+  const int64_t width = added->key.width();
   const size_t row_bytes = static_cast<size_t>(width) * size_of(rows.dtype());
   const auto* from = static_cast<const char*>(rows.data());
   KvWork work;
   {
-    const MutexLock lock((*added)->mutex);
+    const MutexLock lock(added->mutex);
     work = KvWork(static_cast<int>(divided.size()) + 1,
                   sticky(std::move(options.done)));
     for (size_t p = 0; p < divided.size(); ++p) {
-      Part& part = (*added)->parts[p];
+      Part& part = added->parts[p];
       ++part.sequence;
       Tensor some =
           Tensor::empty({divided[p].indices.count(), width}, rows.dtype());
@@ -89,27 +85,20 @@ KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
 
 KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                            const Tensor& into, KvWork::Done done) {
-  auto added = find(key);
-  Status status = added.status();
-  if (status.ok()) status = check_rows((*added)->key, indices, into);
-  std::vector<RowsOfPart> divided;
-  if (status.ok()) {
-    auto made = divide_rows(**added, indices);
-    status = made.status();
-    if (made.ok()) divided = std::move(*made);
+  const Result<Divided> found = divide(key, indices, into);
+  if (!found.ok()) {
+    if (done) done(found.status());
+    return KvWork(found.status());
   }
-  if (!status.ok()) {
-    if (done) done(status);
-    return KvWork(status);
-  }
+  const auto& [added, divided] = *found;
   const size_t row_bytes =
-      static_cast<size_t>((*added)->key.width()) * size_of((*added)->key.dtype);
+      static_cast<size_t>(added->key.width()) * size_of(added->key.dtype);
   KvWork work;
   {
-    const MutexLock lock((*added)->mutex);
+    const MutexLock lock(added->mutex);
     work = KvWork(static_cast<int>(divided.size()) + 1, std::move(done));
     for (size_t p = 0; p < divided.size(); ++p) {
-      const Part& part = (*added)->parts[p];
+      const Part& part = added->parts[p];
       const kv::Pull pull{.part = part.number,
                           .step = part.sequence,
                           .timeout_ms = timeout_ms(),
