@@ -57,8 +57,9 @@ class WorkerServiceTest : public testing::Test {
                 {parts_to_tensor({})});
   }
   Result<LinkAnswer> run(int64_t step) {
-    return call(Method::kRun,
-                wire::Writer().number(1).number(step).number(kNoLimit));
+    return call(
+        Method::kRun,
+        wire::Writer().number(1).number(step).number(kNoLimit).number(0));
   }
   Result<LinkAnswer> get(int64_t step) {
     return call(Method::kGet, wire::Writer().number(step).text("x"));
