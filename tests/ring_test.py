@@ -70,6 +70,40 @@ def test_checkpoints_are_rank_0s_and_all_go_on_from_them(tmp_path):
     assert abs(again[0] - first[-1]) < abs(again[0] - first[0])
 
 
+ALIKE = """
+import sys
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Strategy.from_env()
+rd.set_random_seed(1 + strategy.rank)
+w = rd.get_variable("w", [4, 4])
+x = rd.placeholder(rd.float32, [None, 4])
+opt = strategy.distribute(rd.train.GradientDescentOptimizer(0.1))
+train_op = opt.minimize(rd.reduce_mean(rd.square(rd.matmul(x, w))))
+kinds = {
+    "training": lambda: rd.train.MonitoredTrainingSession(),
+    "monitored": lambda: rd.train.MonitoredSession(),
+    "singular": lambda: rd.train.SingularMonitoredSession(),
+}
+for again in range(2):
+    with kinds[sys.argv[1]]() as session:
+        strategy.check_replicas(session)
+        session.run(train_op, {x: np.full([2, 4], strategy.rank, np.float32)})
+        strategy.check_replicas(session)
+print("alike")
+"""
+
+
+@pytest.mark.parametrize("kind", ["training", "monitored", "singular"])
+def test_all_begin_with_what_rank_0_has(tmp_path, kind):
+    program = tmp_path / "alike.py"
+    program.write_text(ALIKE)
+    done = rondo_run("-n", 2, "--no-prefix", "--", sys.executable, program, kind)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("alike") == 2
+
+
 WORKER = """
 import os, sys
 import numpy as np

@@ -27,8 +27,10 @@ struct ExchangeGroup::Call {
   Cancellation* cancellation = nullptr;  // good until done
   Work work;
   AsyncKernel::Done done;
-  int wake = 0;               // its number in the cancellation
-  State state = State::kNew;  // guarded by the group's mutex
+  int wake = 0;  // its number in the cancellation
+  // Guarded by the group's mutex.
+  State state = State::kNew;
+  std::shared_ptr<Exchange> by;  // while it runs
 };
 
 ExchangeGroup::ExchangeGroup(std::string name,
@@ -118,22 +120,27 @@ void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,
 
 void ExchangeGroup::cancel(const std::shared_ptr<Call>& call) {
   std::shared_ptr<Exchange> running;
+  bool runs = false;
   {
     const std::lock_guard lock(mutex_);
     switch (call->state) {
       case Call::State::kNew: call->state = Call::State::kOver; return;
       case Call::State::kOver: return;
-      case Call::State::kRunning: running = exchange_; break;
+      case Call::State::kRunning:
+        runs = true;
+        running = call->by;
+        break;
       case Call::State::kReady:
         call->state = Call::State::kOver;
         call->run->ready_.erase(call->sequence);
     }
   }
   const Status reason = call->cancellation->reason();
-  if (running)
-    running->abort(fmt::format("its step was given up: {}", reason.message()));
-  else
+  // One that runs is finished by the thread that it runs on.
+  if (!runs)
     finish(*call, reason);
+  else if (running)
+    running->abort(fmt::format("its step was given up: {}", reason.message()));
 }
 
 void ExchangeGroup::finish(Call& call, const Status& status) {
@@ -154,7 +161,8 @@ void ExchangeGroup::end(ExchangeRun& run, const Status& status) {
     changed_.notify_one();
     const bool harmless =
         status.code() == Code::kOutOfRange && !run.issued_any_;
-    if (!run.expected_.empty() && !harmless) left = exchange_;
+    // Also behind its last exchange: the others have made their updates.
+    if ((!run.expected_.empty() || !status.ok()) && !harmless) left = exchange_;
     run.expected_.clear();
     run.issued_any_ = false;
   }
@@ -198,13 +206,17 @@ void ExchangeGroup::serve() {
     });
     if (!call) return;
     std::shared_ptr<Exchange> exchange = exchange_;
+    call->by = exchange;
     lock.unlock();
     Status status =
         exchange ? attempt([&] { return call->work(*exchange); })
                  : error(Code::kCancelled, "the group \"{}\" is closed", name_);
+    // It may have failed here alone: the others wait in it.
+    if (exchange && !status.ok()) exchange->abort(status.message());
     exchange.reset();
     lock.lock();
     call->state = Call::State::kOver;
+    call->by.reset();
     lock.unlock();
     finish(*call, status);
     lock.lock();

@@ -52,9 +52,10 @@ class RONDO_API ExchangeGroup
   // once.
   void submit(ExchangeRun& run, int64_t sequence, Cancellation& cancellation,
               Work work, AsyncKernel::Done done);
-  // After a run. One that failed between its exchanges leaves the others
-  // waiting, so it ends the group. The end of the data before the first of them
-  // does not: the others may have come to theirs too.
+  // After a run. One that failed leaves the others waiting in an exchange, or
+  // with updates that it did not make, so it ends the group. The end of the
+  // data before the first exchange does not: the others may have come to theirs
+  // too.
   void end(ExchangeRun& run, const Status& status);
   // Ends the group; what is submitted later fails.
   void close();

@@ -154,6 +154,52 @@ TEST_F(ExchangeGroupTest, ACancelledExchangeUnderWayIsAborted) {
   group->end(run, error(Code::kTimeout, "too late"));
 }
 
+TEST_F(ExchangeGroupTest, ACancelledExchangeOfAClosedGroupEndsOnce) {
+  ExchangeRun run;
+  expect(run, {0});
+  std::promise<void> started;
+  std::promise<void> ended;
+  std::promise<Status> result;  // set twice, it would throw
+  group->submit(
+      run, 0, cancellation,
+      [&](Exchange&) {
+        started.set_value();
+        ended.get_future().wait();
+        return error(Code::kCancelled, "aborted");
+      },
+      [&](Status status) { result.set_value(std::move(status)); });
+  started.get_future().wait();
+  group->close();
+  auto over = result.get_future();
+  cancellation.cancel(error(Code::kTimeout, "too late"));
+  EXPECT_EQ(over.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
+      << "it still runs";
+  ended.set_value();
+  EXPECT_EQ(over.get().message(), "aborted");
+  group->end(run, error(Code::kTimeout, "too late"));
+}
+
+TEST_F(ExchangeGroupTest, AnExchangeThatFailsHereEndsTheGroup) {
+  ExchangeRun run;
+  expect(run, {0});
+  std::promise<Status> result;
+  group->submit(
+      run, 0, cancellation,
+      [](Exchange&) { return error(Code::kInvalidArgument, "no such rows"); },
+      [&](Status status) { result.set_value(std::move(status)); });
+  EXPECT_FALSE(result.get_future().get().ok());
+  EXPECT_THAT(log->aborts, ElementsAre(HasSubstr("no such rows")));
+  group->end(run, {});
+}
+
+TEST_F(ExchangeGroupTest, ARunThatFailsBehindItsExchangesEndsIt) {
+  ExchangeRun run;
+  expect(run, {0});
+  EXPECT_TRUE(submit(run, 0, 0).get().ok());
+  group->end(run, error(Code::kTimeout, "an update was late"));
+  EXPECT_THAT(log->aborts, ElementsAre(HasSubstr("an update was late")));
+}
+
 TEST_F(ExchangeGroupTest, AnExchangeThatComesTwiceIsAnError) {
   ExchangeRun run;
   expect(run, {0, 1});

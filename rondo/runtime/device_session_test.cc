@@ -301,6 +301,20 @@ class WaitingTest : public DeviceSessionTest {
   Value y_;
 };
 
+TEST_F(WaitingTest, ATimeoutDoesNotBlameADeviceThatIsDone) {
+  Session session(g_, kTwo);
+  Value alone;
+  {
+    const DeviceScope first(g_, "/cpu:0");
+    alone = identity(constant(g_, Tensor::full({1}, 1.0F)));
+  }
+  const Value got = y_.node->input(0);
+  const auto result = session.run({alone, got}, {}, {},
+                                  {.timeout = std::chrono::milliseconds(30)});
+  EXPECT_EQ(result.status().code(), Code::kTimeout);
+  EXPECT_THAT(result.status().message(), HasSubstr(got.node->name()));
+}
+
 TEST_F(WaitingTest, Timeouts) {
   Session session(g_, kTwo);
   const auto result =

@@ -95,6 +95,7 @@ std::vector<Tensor> Step::take_outputs() {
 }
 
 void Step::look_for_an_end() {
+  if (status_.ok() && over()) return;
   if (options_.cancellation->cancelled()) fail(options_.cancellation->reason());
   // A loop may always have something to do, and so never come to wait().
   if (options_.deadline.left() == Duration::zero() && status_.ok())
@@ -179,6 +180,12 @@ void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
     send_parcel(ready, lock);
   } else if (it.kind == ItemKind::kRecv && !ready.dead) {
     start_recv(ready, lock);
+  } else if (ready.dead && it.kind == ItemKind::kKernel && it.urgent) {
+    complete(
+        ready, {},
+        error(Code::kInvalidArgument,
+              "an exchange is in a branch that was not taken, and the "
+              "other ranks may wait for it: exchange outside of branches"));
   } else if (ready.dead || it.kind != ItemKind::kKernel) {
     complete(ready, {}, {});
   } else if (it.async) {
@@ -322,10 +329,12 @@ void Step::make_ready(FrameRun& frame, Iteration& iteration, int number,
   ++iteration.in_progress;
   const Ready ready{number, &frame, &iteration, dead};
   // Somebody waits for what is sent, so that comes first.
-  if (next_ready_ > 0 && item(number).urgent)
+  if (!item(number).urgent)
+    ready_.push_back(ready);
+  else if (next_ready_ > 0)
     ready_[--next_ready_] = ready;
   else
-    ready_.push_back(ready);
+    ready_.insert(ready_.begin(), ready);
   if (!locks_ || !options_.several_threads) return;
   wake_.notify_one();
   if (options_.wake_for_ready && ready_.size() - next_ready_ > 1)

@@ -12,6 +12,7 @@ struct BucketOptions {
   // large, so that latency is paid seldom.
   double first_bytes = 1 << 20;
   double bytes = 25 << 20;
+  bool operator==(const BucketOptions&) const = default;
 };
 
 // Numbers of gradients in the order in which they become ready, cut into

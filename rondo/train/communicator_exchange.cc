@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "rondo/tensor/dtype.h"
+#include "rondo/kernels/cpu/elementwise_loops.h"
 
 namespace rondo {
 namespace {
@@ -11,17 +11,21 @@ namespace {
 Tensor narrowed(std::span<const Tensor> tensors) {
   int64_t count = 0;
   for (const Tensor& tensor : tensors) count += tensor.count();
-  Tensor narrow = Tensor::empty({count}, DType::kBF16);
-  auto to = narrow.span<BFloat16>().begin();
-  for (const Tensor& tensor : tensors)
-    for (const float x : tensor.span<float>()) *to++ = BFloat16::from_float(x);
-  return narrow;
+  Tensor all = Tensor::empty({count}, DType::kBF16);
+  auto* to = all.span<BFloat16>().data();
+  for (const Tensor& tensor : tensors) {
+    narrow(DType::kBF16, tensor.span<float>().data(), to, tensor.count());
+    to += tensor.count();
+  }
+  return all;
 }
 
-void widen(const Tensor& narrow, std::span<Tensor> tensors) {
-  auto from = narrow.span<BFloat16>().begin();
-  for (Tensor& tensor : tensors)
-    for (float& x : tensor.span<float>()) x = (from++)->to_float();
+void widen(const Tensor& all, std::span<Tensor> tensors) {
+  const auto* from = all.span<BFloat16>().data();
+  for (Tensor& tensor : tensors) {
+    widen(DType::kBF16, from, tensor.span<float>().data(), tensor.count());
+    from += tensor.count();
+  }
 }
 
 Shape with_rows(const Shape& shape, int64_t rows) {

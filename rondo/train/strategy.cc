@@ -50,19 +50,35 @@ Result<Strategy> Strategy::from_env(const Env& env) {
     kind = *parsed;
   }
   if (kind == StrategyKind::kSingle) return single();
-  return ring();
+  return ring_of(env, {}, true);
 }
 
 Strategy Strategy::single() { return Strategy("single"); }
 
 Result<Strategy> Strategy::ring(const RingOptions& options) {
+  return ring_of(Env::process(), options, false);
+}
+
+Result<Strategy> Strategy::ring_of(const Env& env, const RingOptions& options,
+                                   bool any_options) {
   Rings& all = rings();
   const std::lock_guard lock(all.mutex);
   std::weak_ptr<void>& known = all.states[options.group];
-  if (auto state = std::static_pointer_cast<State>(known.lock()))
+  if (auto state = std::static_pointer_cast<State>(known.lock())) {
+    const std::lock_guard state_lock(state->mutex);
+    if (!state->comm.valid())
+      return error(Code::kInvalidArgument,
+                   "the group \"{}\" of this job was closed: give another name",
+                   options.group);
+    if (!any_options && (state->exchange.wire != options.wire ||
+                         state->exchange.buckets != options.buckets))
+      return error(Code::kInvalidArgument,
+                   "the group \"{}\" of this job is there already, with other "
+                   "options: give the same, or another name",
+                   options.group);
     return Strategy("ring", state);
-  RONDO_ASSIGN_OR_RETURN(auto settings,
-                         CommunicatorOptions::from_env(Env::process()));
+  }
+  RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
   settings.name = options.group;
   RONDO_ASSIGN_OR_RETURN(auto comm, Communicator::world(std::move(settings)));
   RONDO_ASSIGN_OR_RETURN(Strategy made, joined(std::move(comm), options));

@@ -42,7 +42,8 @@ class RONDO_API Strategy {
   static Result<Strategy> from_env(const Env& env = Env::process());
   // This process trains alone.
   static Strategy single();
-  // All ranks of this job. Asked for again, the same one.
+  // All ranks of this job. Asked for again, the same one; an error when it was
+  // closed, or has other options.
   static Result<Strategy> ring(const RingOptions& options = {});
   // The ranks of this communicator, which is the strategy's from then on.
   static Result<Strategy> ring(Communicator comm,
@@ -77,6 +78,9 @@ class RONDO_API Strategy {
   explicit Strategy(std::string name, std::shared_ptr<State> state = nullptr)
       : name_(std::move(name)), state_(std::move(state)) {}
   static Result<Strategy> joined(Communicator comm, const RingOptions& options);
+  // The ring of this job; one that is there already may have other options.
+  static Result<Strategy> ring_of(const Env& env, const RingOptions& options,
+                                  bool any_options);
 
   std::string name_;
   std::shared_ptr<State> state_;  // nullptr: single

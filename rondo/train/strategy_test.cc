@@ -9,7 +9,9 @@
 #include "rondo/collectives/spawn_ranks.h"
 #include "rondo/graph/ops/array.h"
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/control.h"
 #include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/exchange.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/nn.h"
 #include "rondo/graph/ops/queue.h"
@@ -297,24 +299,60 @@ TEST(Strategy, ReplicasThatDifferAreNamed) {
   });
 }
 
-TEST(Strategy, HalfTheBytesTravelAsBf16) {
+TEST(Strategy, AnExchangeInABranchThatIsNotTakenIsAnError) {
   spawn_ranks("shm", 2, [&](Communicator& comm) {
-    RingOptions options = in_group(comm);
-    options.wire = DType::kBF16;
-    Strategy strategy = Strategy::ring(comm, options).value();
+    const RingOptions options = in_group(comm);
+    const Strategy strategy = Strategy::ring(comm, options).value();
     Graph graph;
-    const Value w = variable(graph, zeros(graph, {3}), {.name = "w"});
-    const Value x = placeholder(graph, {.shape = {3}});
-    GradientDescent plain({.learning_rate = 1.0});
-    auto optimizer = strategy.distribute(plain);
-    Node& train = optimizer.minimize(reduce_sum(make("Mul", {w, x})));
+    const Value taken =
+        placeholder(graph, {.dtype = DType::kBool, .shape = {}});
+    const Value x = constant(graph, Tensor::full({2}, 1.0F));
+    const Value y = cond(
+        taken,
+        [&] {
+          return all_reduce({identity(x)}, {.group = options.group}, false,
+                            DType::kF32);
+        },
+        [&] { return std::vector<Value>{identity(x)}; })[0];
     Session session(graph, {.intra_op_threads = 1});
-    session.run(strategy.initializer(graph)).value();
-    const float mine = comm.rank() == 0 ? 1.0F : 2.0F;
-    session.run(train, {{x, Tensor::full({3}, mine)}}).value();
-    const Tensor out = session.run(w).value();
-    EXPECT_THAT(out.span<float>(), ElementsAre(-1.5F, -1.5F, -1.5F));
+    const auto result = session.run(y, {{taken, Tensor::full({}, false)}});
+    EXPECT_EQ(result.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(result.status().message(), HasSubstr("not taken"));
   });
+}
+
+// What a step of one variable makes this rank send.
+uint64_t bytes_of_a_step(Communicator& comm, DType wire) {
+  constexpr int64_t kMany = 1 << 16;
+  RingOptions options = in_group(comm);
+  options.wire = wire;
+  Strategy strategy = Strategy::ring(comm, options).value();
+  Graph graph;
+  const Value w = variable(graph, zeros(graph, {kMany}), {.name = "w"});
+  const Value x = placeholder(graph, {.shape = {kMany}});
+  GradientDescent plain({.learning_rate = 1.0});
+  auto optimizer = strategy.distribute(plain);
+  Node& train = optimizer.minimize(reduce_sum(make("Mul", {w, x})));
+  Session session(graph, {.intra_op_threads = 1});
+  session.run(strategy.initializer(graph)).value();
+  const float mine = comm.rank() == 0 ? 1.0F : 2.0F;
+  const uint64_t before = comm.traffic().bytes_sent;
+  session.run(train, {{x, Tensor::full({kMany}, mine)}}).value();
+  const uint64_t bytes = comm.traffic().bytes_sent - before;
+  EXPECT_THAT(session.run(w).value().span<float>(), testing::Each(-1.5F));
+  return bytes;
+}
+
+TEST(Strategy, HalfTheBytesTravelAsBf16) {
+  std::map<DType, uint64_t> bytes;
+  for (const DType wire : {DType::kF32, DType::kBF16})
+    spawn_ranks("tcp", 2, [&](Communicator& comm) {
+      const uint64_t sent = bytes_of_a_step(comm, wire);
+      if (comm.rank() == 0) bytes[wire] = sent;
+    });
+  EXPECT_NEAR(static_cast<double>(bytes[DType::kF32]) /
+                  static_cast<double>(bytes[DType::kBF16]),
+              2, 0.05);
 }
 
 TEST(Buckets, ComeInTheOrderOfTheGradientsAndHaveTheirSizes) {

@@ -52,6 +52,11 @@ class MonitoredSession:
         self._hooks = list(hooks or ())
         self._grace = stop_grace_period_secs
         self._graph = get_default_graph()
+        strategy = strategy_of(self._graph)
+        if strategy is not None:
+            # Ranks begin alike, and a group has failed as a whole when one has.
+            self._creator = ReplicaSessionCreator(self._creator, strategy)
+            self._recovers = False
         self._session = None
         self._coord = None
         self._closed = False
@@ -275,12 +280,6 @@ class SingularMonitoredSession(MonitoredSession):
         return self._session
 
 
-class _ReplicaSession(MonitoredSession):
-    """One of a group that has failed as a whole when one of its ranks has."""
-
-    _recovers = False
-
-
 def _run_options(options):
     if options is None:
         return 0, 0
@@ -323,10 +322,8 @@ def MonitoredTrainingSession(
     strategy = strategy_of(get_default_graph())
     if strategy is not None and strategy.rank != 0:
         creator = ChiefSessionCreator(scaffold, master, config)
-        return _ReplicaSession(
-            ReplicaSessionCreator(creator, strategy), hooks, stop_grace_period_secs
-        )
-    if not is_chief:
+        return MonitoredSession(creator, hooks, stop_grace_period_secs)
+    if strategy is None and not is_chief:
         creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(creator, hooks, stop_grace_period_secs)
     hooks += list(chief_only_hooks or ())
@@ -355,9 +352,6 @@ def MonitoredTrainingSession(
         hooks.append(
             CheckpointSaverHook(checkpoint_dir, every[0], every[1], scaffold=scaffold)
         )
-    if strategy is not None:
-        creator = ReplicaSessionCreator(creator, strategy)
-        return _ReplicaSession(creator, hooks, stop_grace_period_secs)
     return MonitoredSession(creator, hooks, stop_grace_period_secs)
 
 

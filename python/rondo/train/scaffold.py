@@ -61,26 +61,26 @@ class Scaffold:
 
     def _fill(self):
         if self._init_op is None:
-            self._init_op = _collected(GraphKeys.INIT_OP, global_variables_initializer)
+            self._init_op = collected(GraphKeys.INIT_OP, global_variables_initializer)
         if self._ready_op is None:
-            self._ready_op = _collected(
+            self._ready_op = collected(
                 GraphKeys.READY_OP, report_uninitialized_variables
             )
         if self._ready_for_local_init_op is None:
             # Local variables may begin with what global ones are.
-            self._ready_for_local_init_op = _collected(
+            self._ready_for_local_init_op = collected(
                 GraphKeys.READY_FOR_LOCAL_INIT_OP,
                 lambda: report_uninitialized_variables(global_variables()),
             )
         if self._local_init_op is None:
-            self._local_init_op = _collected(
+            self._local_init_op = collected(
                 GraphKeys.LOCAL_INIT_OP,
                 lambda: group(local_variables_initializer(), tables_initializer()),
             )
         if self._summary_op is None:
-            self._summary_op = _collected(GraphKeys.SUMMARY_OP, merge_all)
+            self._summary_op = collected(GraphKeys.SUMMARY_OP, merge_all)
         if self._saver is None:
-            self._saver = _collected(
+            self._saver = collected(
                 GraphKeys.SAVERS, lambda: Saver(sharded=True, allow_empty=True)
             )
         self._saver.build()
@@ -101,7 +101,7 @@ def tables_initializer(name="init_all_tables"):
     return group(*found, name=name)
 
 
-def _collected(key, make):
+def collected(key, make):
     """What the collection has; else a new one, put into it."""
     graph = get_default_graph()
     found = graph.get_collection(key)

@@ -1,8 +1,8 @@
 """Who makes the sessions of a MonitoredSession: the chief's, and others'."""
 
 from ..framework.graph import get_default_graph
-from .scaffold import Scaffold
-from .session_manager import SessionManager
+from .scaffold import Scaffold, collected
+from .session_manager import SessionManager, closed_on_error
 
 
 class SessionCreator:
@@ -66,14 +66,13 @@ class ReplicaSessionCreator(SessionCreator):
     def __init__(self, creator, strategy):
         self._creator = creator
         self._strategy = strategy
-        self._broadcast = None
 
     def create_session(self):
         # Before the other one ends the building of the graph.
-        if self._broadcast is None:
-            self._broadcast = self._strategy.broadcast()
+        broadcast = collected("strategy_broadcast", self._strategy.broadcast)
         session = self._creator.create_session()
-        session.run(self._broadcast)
+        with closed_on_error(session):
+            session.run(broadcast)
         return session
 
 

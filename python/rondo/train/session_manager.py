@@ -13,7 +13,7 @@ _log = logging.getLogger("rondo")
 
 
 @contextlib.contextmanager
-def _closed_on_error(session):
+def closed_on_error(session):
     try:
         yield
     except BaseException:
@@ -68,7 +68,7 @@ class SessionManager:
             max_wait_secs,
             config,
         )
-        with _closed_on_error(session):
+        with closed_on_error(session):
             if not restored:
                 if init_op is None and init_fn is None and self._local_init_op is None:
                     raise InvalidArgumentError(
@@ -100,7 +100,7 @@ class SessionManager:
         if path is None or saver is None:
             return session, False
         _log.info("Restoring parameters from %s", path)
-        with _closed_on_error(session):
+        with closed_on_error(session):
             saver.restore(session, path)
         state = checkpoint_dir and get_checkpoint_state(checkpoint_dir)
         if state:
@@ -122,7 +122,7 @@ class SessionManager:
         until = time.monotonic() + max_wait_secs
         while True:
             session = Session(master, graph=self._graph, config=config)
-            with _closed_on_error(session):
+            with closed_on_error(session):
                 missing = self._try_local_init(session)
             if not missing:
                 return session
