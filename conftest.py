@@ -1,9 +1,14 @@
 """What all Python tests have."""
 
+import pathlib
 import shutil
+import sys
 import tempfile
 
 import pytest
+
+# Both folders of tests use its ports.py.
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "tests"))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,7 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from ranks import BUILD, clean_env, free_port
+from ports import free_port
+from ranks import BUILD, clean_env
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples/cluster"
 

@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 
-from ranks import RONDO, clean_env, free_port
+from ports import free_port
+from ranks import RONDO, clean_env
 
 PATIENCE = 4
 

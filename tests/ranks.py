@@ -42,13 +42,6 @@ def wait_until(condition, seconds, what):
     return found
 
 
-def free_port(host="127.0.0.1"):
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as s:
-        s.bind((host, 0))
-        return s.getsockname()[1]
-
-
 def listening(pid):
     """The addresses on which this process listens, as (host, port)."""
     inodes = set()

@@ -9,7 +9,8 @@ import struct
 import time
 
 import pytest
-from ranks import free_port, listening
+from ports import free_port
+from ranks import listening
 
 
 def visit(address, data, then="close"):

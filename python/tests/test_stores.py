@@ -1,11 +1,11 @@
 """Ranks that meet through each kind of store."""
 
 import queue
-import socket
 import threading
 
 import numpy as np
 import pytest
+from ports import free_port
 
 import rondo
 
@@ -18,12 +18,6 @@ def test_files(spawn, tmp_path):
     store = rondo.FileStore(str(tmp_path / "job"))
     assert isinstance(store, rondo.Store)
     assert spawn(3, total, store=store) == [6] * 3
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def test_tcp():

@@ -2,26 +2,14 @@
 
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 
 import pytest
+from ports import free_port
 
 pytestmark = pytest.mark.timeout(300)
 SCRIPT = pathlib.Path(__file__).parent / "scripts" / "mnist_replica.py"
-
-
-def free_ports(count):
-    """Nobody listens there: the script takes its addresses beforehand."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
 
 
 @pytest.fixture
@@ -30,7 +18,7 @@ def cluster(mnist, tmp_path):
     processes = []
 
     def run(*flags):
-        ports = [f"localhost:{p}" for p in free_ports(3)]
+        ports = [f"localhost:{free_port()}" for _ in range(3)]
         hosts = [f"--ps_hosts={ports[0]}", f"--worker_hosts={','.join(ports[1:])}"]
 
         def start(job, task):
