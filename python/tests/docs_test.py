@@ -57,6 +57,9 @@ session = rd.Session()
     ("graph.md", "Training loops", 0): """
 loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
 """,
+    ("README.md", "Training on all ranks", 0): """
+loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
+""",
     ("strategies.md", "Strategies", 0): """
 loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
 """,
