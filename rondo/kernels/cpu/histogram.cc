@@ -9,9 +9,9 @@ namespace {
 // Upper limits, ascending; the last is above every number.
 const std::vector<double>& limits() {
   static const std::vector<double> all = [] {
-    std::vector<double> positive;
-    for (double limit = 1e-12; limit < 1e20; limit *= 1.1)
-      positive.push_back(limit);
+    std::vector<double> positive = {1e-12};
+    while (positive.back() * 1.1 < 1e20)
+      positive.push_back(positive.back() * 1.1);
     std::vector<double> made;
     for (auto at = positive.rbegin(); at != positive.rend(); ++at)
       made.push_back(-*at);
