@@ -31,7 +31,7 @@ inline constexpr size_t kHeaderSize = 24;
 using Header = std::array<char, kHeaderSize>;
 
 struct Request {
-  Operation operation{};
+  Operation operation = Operation::kSet;
   uint32_t key_size = 0;
   uint64_t value_size = 0;
   uint64_t argument = 0;

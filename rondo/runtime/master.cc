@@ -114,6 +114,7 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
     (*better)->runs = plan->runs.load();
     current = std::move(*better);
   } catch (const Error&) {
+    return;  // it stays as it was
   }
 }
 
