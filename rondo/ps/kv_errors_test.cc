@@ -56,6 +56,21 @@ TEST(KvErrors, RowsOutOfRange) {
                 HasSubstr("there is no row"));
 }
 
+TEST(KvErrors, RowsOfNothing) {
+  const TestCluster cluster(with_rules({}), 2);
+  auto worker = cluster.worker(0);
+  ASSERT_TRUE(
+      worker->add({{"e", DType::kF32, {10, 0}, true}}, {Tensor::zeros({10, 0})})
+          .ok());
+  EXPECT_EQ(pulled(*worker, "e", {10, 0}).count(), 0);
+  EXPECT_THAT(
+      worker
+          ->pull_rows("e", Tensor::full<int64_t>({1}, 3), Tensor::zeros({1, 1}))
+          .wait(soon())
+          .message(),
+      HasSubstr("there is no row"));
+}
+
 TEST(KvErrors, WorkersMustAgreeOnKeys) {
   const TestCluster cluster(with_rules({.workers = 2}), 2);
   auto a = cluster.worker(0), b = cluster.worker(1);
@@ -140,6 +155,7 @@ TEST(KvErrors, NonsenseIsRefused) {
   };
   refused(kv::kAddPart, kv::AddPart{key, 4, 40'001}.encode(), {});
   refused(kv::kAddPart, kv::AddPart{key, 2, 40'000}.encode(), {});
+  refused(kv::kAddPart, kv::AddPart{key, 40, 40}.encode(), {});
   refused(kv::kAddPart,
           kv::AddPart{{"big", DType::kF64, {INT64_MAX, 4}}, 0, 1}.encode(), {});
   refused(kv::kPush, kv::Push{.part = 0, .sequence = 1}.encode(), {});

@@ -89,7 +89,9 @@ Result<AddPart> AddPart::decode(std::string_view body) {
   made.begin = reader.number();
   made.end = reader.number();
   if (!reader.ok() || made.begin < 0 || made.end < made.begin ||
-      made.end > made.key.shape.count())
+      made.end > made.key.shape.count() ||
+      // Only a key without elements has a part without any.
+      (made.begin == made.end && made.key.shape.count() > 0))
     return damaged("a part");
   const int64_t width = made.key.width();
   if (made.key.by_rows && (made.key.shape.rank() == 0 ||

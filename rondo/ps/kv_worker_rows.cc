@@ -34,7 +34,7 @@ Result<KvWorker::Divided> KvWorker::divide(std::string_view name,
   std::vector<RowsOfPart> made(added->parts.size());
   const auto all = indices.span<int64_t>();
   for (size_t k = 0; k < all.size(); ++k) {
-    if (all[k] < 0 || all[k] >= key.shape[0])
+    if (all[k] < 0 || all[k] >= key.shape.count() / width)
       return error(Code::kInvalidArgument, "there is no row {} in \"{}\" {}",
                    all[k], key.name, key.shape.to_string());
     size_t p = 0;

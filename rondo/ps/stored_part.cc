@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "rondo/base/attempt.h"
 #include "rondo/kernels/cpu/dispatch.h"
 
 namespace rondo {
@@ -47,10 +48,14 @@ void StoredPart::initialize(const Tensor& value, Answers& answers,
               name(), value.count(), name_of(value.dtype()));
     return;
   }
-  status = log_.initialize(number_, value);
-  if (!status.ok()) return;
-  state_ =
+  // A copy: it may lie in a worker's memory, who must not be able to make what
+  // is logged differ from what is kept.
+  // Made before it is logged: behind the log nothing may fail.
+  KvState made =
       initial_state(rules_.optimizer, value.reshape({value.count()}).clone());
+  status = log_.initialize(number_, made.value);
+  if (!status.ok()) return;
+  state_ = std::move(made);
   initialized_ = true;
   settle_locked(answers);
 }
@@ -203,16 +208,29 @@ void StoredPart::apply(Step step, Answers& answers) {
     update.pushes.emplace_back(worker, pushed.call.sequence);
     gradients.push_back(std::move(pushed.gradient));
   }
-  update.gradient = mean_of(gradients);
-  // In the log first: what is acknowledged is in it.
-  failure_ = log_.update(update);
-  if (!failure_.ok()) {
-    for (auto& [worker, pushed] : step)
-      answers.add(std::move(pushed.answer), failure_);
-    return;
+  Status status = attempt([&]() -> Status {
+    update.gradient = mean_of(gradients);
+    // A single one is not copied by that, and may lie in the memory of a worker
+    // that was interrupted and uses it again. With a log it is read three
+    // times: for the checksum, for the file, and for the update.
+    if (log_.keeps && gradients.size() == 1 && !update.gradient.by_rows)
+      update.gradient.values = update.gradient.values.clone();
+    return {};
+  });
+  // In the log first: what is acknowledged is in it. What is in it and cannot
+  // be made is the end: the next one must not get its version.
+  if (status.ok())
+    status = failure_ = attempt([&]() RONDO_REQUIRES(mutex_) -> Status {
+      RONDO_RETURN_IF_ERROR(log_.update(update));
+      make(update);
+      return {};
+    });
+  for (auto& [worker, pushed] : step) {
+    if (status.ok())
+      acknowledge(pushed, answers);
+    else
+      answers.add(std::move(pushed.answer), status);
   }
-  make(update);
-  for (auto& [worker, pushed] : step) acknowledge(pushed, answers);
 }
 
 void StoredPart::make(const PartUpdate& update) {
@@ -276,10 +294,17 @@ void StoredPart::settle_locked(Answers& answers) {
       ++at;
       continue;
     }
-    if (failure_.ok())
-      answers.add(std::move(at->answer), value_for(*at));
+    LinkAnswer value;
+    const Status status = failure_.ok()
+                              ? attempt([&]() RONDO_REQUIRES(mutex_) -> Status {
+                                  value = value_for(*at);
+                                  return {};
+                                })
+                              : failure_;
+    if (status.ok())
+      answers.add(std::move(at->answer), std::move(value));
     else
-      answers.add(std::move(at->answer), failure_);
+      answers.add(std::move(at->answer), status);
     at = waiting_.erase(at);
   }
 }

@@ -52,6 +52,7 @@ class StoredPart {
   };
   // Keeps an update, or an initial value, for ever.
   struct Log {
+    bool keeps = false;  // whether there is one
     std::function<Status(const PartUpdate&)> update;
     std::function<Status(int64_t part, const Tensor& value)> initialize;
   };
@@ -63,7 +64,8 @@ class StoredPart {
   // The first value wins.
   void initialize(const Tensor& value, Answers& answers, Status& status);
   kv::PartAnswer about(int worker) const;
-  // Both move `answer` away unless they throw.
+  // Where they throw, `answer` is still the caller's, unless it was moved away
+  // and will be given.
   void push(int worker, const kv::Push& call, std::vector<Tensor> tensors,
             Answer& answer, Answers& answers);
   void pull(const kv::Pull& call, std::vector<Tensor> tensors, Answer& answer,
@@ -128,7 +130,8 @@ class StoredPart {
   std::vector<int64_t> counted_ RONDO_GUARDED_BY(mutex_);
   std::map<int64_t, Step> steps_ RONDO_GUARDED_BY(mutex_);  // by sequence
   std::list<Waiting> waiting_ RONDO_GUARDED_BY(mutex_);
-  // Why the log could not be written.
+  // Why the log could not be written, or what is in it could not be made. Ends
+  // everything about this part.
   Status failure_ RONDO_GUARDED_BY(mutex_);
 };
 
