@@ -15,6 +15,11 @@ Deadline within(int64_t ms) {
       std::clamp<int64_t>(ms, 0, int64_t{1000} * 60 * 60 * 24 * 365)));
 }
 
+// What a handler has caught, as a status: mostly that there is no memory.
+Status thrown() {
+  return attempt([]() -> Status { throw; });
+}
+
 }  // namespace
 
 void StoredPart::Answers::give() {
@@ -199,7 +204,9 @@ bool StoredPart::complete(const Step& step) const {
 }
 
 void StoredPart::apply(Step step, Answers& answers) {
-  PartUpdate update{number_, version_ + 1};
+  PartUpdate update;
+  update.part = number_;
+  update.version = version_ + 1;
   update.learning_rate = step.begin()->second.call.learning_rate;
   if (std::isnan(update.learning_rate))
     update.learning_rate = rules_.optimizer.learning_rate;
@@ -208,29 +215,36 @@ void StoredPart::apply(Step step, Answers& answers) {
     update.pushes.emplace_back(worker, pushed.call.sequence);
     gradients.push_back(std::move(pushed.gradient));
   }
-  Status status = attempt([&]() -> Status {
-    update.gradient = mean_of(gradients);
-    // A single one is not copied by that, and may lie in the memory of a worker
-    // that was interrupted and uses it again. With a log it is read three
-    // times: for the checksum, for the file, and for the update.
-    if (log_.keeps && gradients.size() == 1 && !update.gradient.by_rows)
-      update.gradient.values = update.gradient.values.clone();
-    return {};
-  });
-  // In the log first: what is acknowledged is in it. What is in it and cannot
-  // be made is the end: the next one must not get its version.
-  if (status.ok())
-    status = failure_ = attempt([&]() RONDO_REQUIRES(mutex_) -> Status {
-      RONDO_RETURN_IF_ERROR(log_.update(update));
-      make(update);
-      return {};
-    });
+  const Status status = log_and_make(update, gradients);
   for (auto& [worker, pushed] : step) {
     if (status.ok())
       acknowledge(pushed, answers);
     else
       answers.add(std::move(pushed.answer), status);
   }
+}
+
+Status StoredPart::log_and_make(PartUpdate& update,
+                                std::span<const KvGradient> gradients) {
+  try {
+    update.gradient = mean_of(gradients);
+    // A single one is not copied by that, and may lie in the memory of a worker
+    // that was interrupted and uses it again. With a log it is read three
+    // times: for the checksum, for the file, and for the update.
+    if (log_.keeps && gradients.size() == 1 && !update.gradient.by_rows)
+      update.gradient.values = update.gradient.values.clone();
+  } catch (...) {
+    return thrown();
+  }
+  // In the log first: what is acknowledged is in it. What is in it and cannot
+  // be made is the end: the next one must not get its version.
+  try {
+    failure_ = log_.update(update);
+    if (failure_.ok()) make(update);
+  } catch (...) {
+    failure_ = thrown();
+  }
+  return failure_;
 }
 
 void StoredPart::make(const PartUpdate& update) {
@@ -294,23 +308,23 @@ void StoredPart::settle_locked(Answers& answers) {
       ++at;
       continue;
     }
-    LinkAnswer value;
-    const Status status = failure_.ok()
-                              ? attempt([&]() RONDO_REQUIRES(mutex_) -> Status {
-                                  value = value_for(*at);
-                                  return {};
-                                })
-                              : failure_;
-    if (status.ok())
-      answers.add(std::move(at->answer), std::move(value));
-    else
-      answers.add(std::move(at->answer), status);
+    auto value = answer_for(*at);
+    answers.add(std::move(at->answer), std::move(value));
     at = waiting_.erase(at);
   }
 }
 
 bool StoredPart::ready(const Waiting& one) const {
   return initialized_ && awaited(one.step).empty();
+}
+
+Result<LinkAnswer> StoredPart::answer_for(const Waiting& one) const {
+  if (!failure_.ok()) return failure_;
+  try {
+    return value_for(one);
+  } catch (...) {
+    return thrown();
+  }
 }
 
 LinkAnswer StoredPart::value_for(const Waiting& one) const {

@@ -104,10 +104,14 @@ class StoredPart {
       RONDO_REQUIRES(mutex_);
   bool complete(const Step& step) const;
   void apply(Step step, Answers& answers) RONDO_REQUIRES(mutex_);
+  Status log_and_make(PartUpdate& update, std::span<const KvGradient> gradients)
+      RONDO_REQUIRES(mutex_);
   void make(const PartUpdate& update) RONDO_REQUIRES(mutex_);
   void acknowledge(Pushed& pushed, Answers& answers) RONDO_REQUIRES(mutex_);
   void settle_locked(Answers& answers) RONDO_REQUIRES(mutex_);
   bool ready(const Waiting& one) const RONDO_REQUIRES(mutex_);
+  Result<LinkAnswer> answer_for(const Waiting& one) const
+      RONDO_REQUIRES(mutex_);
   LinkAnswer value_for(const Waiting& one) const RONDO_REQUIRES(mutex_);
   // Whom a pull of this step, or the next update, waits for.
   std::vector<int> awaited(int64_t step) const RONDO_REQUIRES(mutex_);
