@@ -1,5 +1,6 @@
 // What wrong calls, wrong peers and strangers get.
 #include <random>
+#include <thread>
 
 #include "rondo/ps/test_cluster.h"
 #include "rondo/transport/card.h"
@@ -196,6 +197,37 @@ TEST(KvErrors, APushThatIsSentAgainCountsOnce) {
         stranger.link->call({kv::kPull, kv::Pull{}.encode(), {}}, soon())
             .value();
     EXPECT_EQ(answer.tensors[0].span<float>()[0], -3);
+  }
+}
+
+// A worker that was killed between the parts of a push, and its successor.
+TEST(KvErrors, PartsOfAKeyStayInStep) {
+  for (const KvMode mode : {KvMode::kSync, KvMode::kAsync}) {
+    const TestCluster cluster(
+        with_rules({.mode = mode, .optimizer = adding()}));
+    const std::vector<Key> keys = {{"w", DType::kF32, {40'000}}};
+    auto first = cluster.worker(0);
+    ASSERT_TRUE(first->add(keys, {Tensor::zeros({40'000})}).ok());
+    const int64_t count = first->parts("w")[0].count();
+    ASSERT_LT(count, 40'000);
+    first.reset();
+    {
+      const Stranger killed(cluster);
+      while (
+          !killed.call(kv::kHello, kv::Hello{0, 1, 5, "killed"}.encode()).ok())
+        std::this_thread::yield();
+      killed
+          .call(kv::kPush,
+                kv::Push{.sequence = 1, .learning_rate = -1}.encode(),
+                {Tensor::full({count}, 1.0f)})
+          .value();
+    }
+    auto next = cluster.worker(0);
+    ASSERT_TRUE(next->add(keys).ok());
+    for (int step = 1; step <= 2; ++step) {
+      next->push("w", Tensor::full({40'000}, 1.0f)).wait(soon()).value();
+      EXPECT_THAT(values(pulled(*next, "w", {40'000})), testing::Each(step));
+    }
   }
 }
 

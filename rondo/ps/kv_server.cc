@@ -114,31 +114,31 @@ void KvServer::serve(uint64_t link, LinkCall call, StoredPart::Answer answer) {
     if (worker < 0)
       return error(Code::kInvalidArgument,
                    "a call came before its worker said who it is");
-    return dispatch(worker, call, answer, answers);
+    return dispatch({worker, link}, call, answer, answers);
   });
   // Whoever took the answer has moved it away.
   if (!status.ok() && answer) answers.add(std::move(answer), status);
 }
 
-Status KvServer::dispatch(int worker, LinkCall& call,
+Status KvServer::dispatch(StoredPart::From from, LinkCall& call,
                           StoredPart::Answer& answer,
                           StoredPart::Answers& answers) {
   switch (call.method) {
     case kv::kClaim: {
-      auto winner = claim(worker, call);
+      auto winner = claim(from.worker, call);
       answers.add(std::move(answer), std::move(winner));
       return {};
     }
     case kv::kAddPart: {
       // Who waited for the value gets it after this worker its answer.
-      auto about = add_part(worker, call, answers);
+      auto about = add_part(from.worker, call, answers);
       answers.add(std::move(answer), std::move(about));
       return {};
     }
     case kv::kPush: {
       RONDO_ASSIGN_OR_RETURN(const auto push, kv::Push::decode(call.body));
       RONDO_ASSIGN_OR_RETURN(const auto at, part(push.part));
-      at->push(worker, push, std::move(call.tensors), answer, answers);
+      at->push(from, push, std::move(call.tensors), answer, answers);
       return {};
     }
     case kv::kPull: {
@@ -148,7 +148,7 @@ Status KvServer::dispatch(int worker, LinkCall& call,
       return {};
     }
     case kv::kLeave: {
-      auto done = leave(worker, answers);
+      auto done = leave(from.worker, answers);
       answers.add(std::move(answer), std::move(done));
       return {};
     }
@@ -160,8 +160,12 @@ Status KvServer::dispatch(int worker, LinkCall& call,
 
 Result<LinkAnswer> KvServer::hello(uint64_t link, const LinkCall& call) {
   RONDO_ASSIGN_OR_RETURN(const auto who, kv::Hello::decode(call.body));
-  RONDO_RETURN_IF_ERROR(members_.come(link, who));
+  RONDO_ASSIGN_OR_RETURN(const bool returns, members_.come(link, who));
   const MutexLock lock(mutex_);
+  // A server that is started again must wait for it, too.
+  if (returns)
+    RONDO_RETURN_IF_ERROR(
+        append(KvRecord::kReturn, wire::Writer().number(who.worker).take()));
   return LinkAnswer{kv::HelloAnswer{options_.server, name_}.encode(), {}};
 }
 

@@ -9,6 +9,7 @@
 //   worker->push_pull("w", gradient, w).wait(deadline).value();
 #pragma once
 
+#include <atomic>
 #include <limits>
 #include <map>
 #include <memory>
@@ -89,6 +90,9 @@ class KvWorker {
     KeyPart range;
     int64_t number = 0;
     int64_t sequence = 0;  // of the last push
+    // Steps that it is known to have made, by all workers. Answers note it.
+    std::shared_ptr<std::atomic<int64_t>> made =
+        std::make_shared<std::atomic<int64_t>>(0);
   };
   struct Added {
     Key key;
@@ -121,6 +125,9 @@ class KvWorker {
   Status add_parts(Added& added, const Tensor* initial);
   KvWork push_into(std::string_view key, const Tensor& gradient,
                    const Tensor* into, PushOptions options);
+  // Numbers the next push of a key: behind the last, and behind what all its
+  // parts have made without this worker.
+  static void next_step(Added& added) RONDO_REQUIRES(added.mutex);
   void send_push(const Part& part, const PushOptions& options,
                  std::vector<Tensor> tensors, bool by_rows, const Tensor* into,
                  const KvWork& work);

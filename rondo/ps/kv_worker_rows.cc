@@ -64,9 +64,9 @@ KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
     const MutexLock lock(added->mutex);
     work = KvWork(static_cast<int>(divided.size()) + 1,
                   sticky(std::move(options.done)));
+    next_step(*added);
     for (size_t p = 0; p < divided.size(); ++p) {
-      Part& part = added->parts[p];
-      ++part.sequence;
+      const Part& part = added->parts[p];
       Tensor some =
           Tensor::empty({divided[p].indices.count(), width}, rows.dtype());
       auto* to = static_cast<char*>(some.data());

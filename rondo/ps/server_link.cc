@@ -76,9 +76,14 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
                                 .caller = options_.hello.name,
                                 .shares_memory = options_.shares_memory},
                                deadline));
+  kv::Hello hello = options_.hello;
+  {
+    const MutexLock lock(mutex_);
+    hello.left = left_;
+  }
   RONDO_ASSIGN_OR_RETURN(
       const LinkAnswer said,
-      link->call({kv::kHello, options_.hello.encode(), {}}, deadline));
+      link->call({kv::kHello, hello.encode(), {}}, deadline));
   RONDO_ASSIGN_OR_RETURN(const auto who, kv::HelloAnswer::decode(said.body));
   const MutexLock lock(mutex_);
   if (history_ == 0) history_ = who.history;
@@ -103,6 +108,7 @@ void ServerLink::call(LinkCall what, Deadline deadline, Done done) {
       const MutexLock lock(mutex_);
       failure = failure_;
       if (failure.ok()) {
+        if (what.method == kv::kLeave) left_ = true;
         number = next_++;
         open_.try_emplace(
             number,

@@ -68,6 +68,8 @@ class ServerLink {
   CondVar changed_;
   bool stopping_ RONDO_GUARDED_BY(mutex_) = false;
   bool broken_ RONDO_GUARDED_BY(mutex_) = false;
+  // A new connection is no return from that.
+  bool left_ RONDO_GUARDED_BY(mutex_) = false;
   Status failure_ RONDO_GUARDED_BY(mutex_);  // for good
   Status trouble_ RONDO_GUARDED_BY(mutex_);  // why it cannot be reached now
   uint64_t history_ RONDO_GUARDED_BY(mutex_) = 0;

@@ -168,30 +168,43 @@ Status StoredPart::check_push(int worker, const kv::Push& call) const {
   return {};
 }
 
-void StoredPart::push(int worker, const kv::Push& call,
+void StoredPart::push(From from, const kv::Push& call,
                       std::vector<Tensor> tensors, Answer& answer,
                       Answers& answers) {
   auto gradient = gradient_of(call, std::move(tensors));
   const MutexLock lock(mutex_);
-  Status status = gradient.ok() ? check_push(worker, call) : gradient.status();
+  Status status =
+      gradient.ok() ? check_push(from.worker, call) : gradient.status();
   if (!status.ok()) return answers.add(std::move(answer), status);
-  Pushed pushed{call, std::move(*gradient), std::move(answer),
+  Pushed pushed{call, from.link, std::move(*gradient), std::move(answer),
                 within(call.timeout_ms)};
-  int64_t& counted = counted_[static_cast<size_t>(worker)];
+  int64_t& counted = counted_[static_cast<size_t>(from.worker)];
   if (rules_.mode == KvMode::kSync && call.sequence <= version_)
     counted = std::max(counted, call.sequence);  // too late: dropped
   if (call.sequence <= counted)
     acknowledge(pushed, answers);
   else if (rules_.mode == KvMode::kSync)
-    // A push that is sent again takes the place of the first, whose link is
-    // gone.
-    steps_[call.sequence].insert_or_assign(worker, std::move(pushed));
+    wait_for_others(from.worker, std::move(pushed), answers);
   else {
     Step alone;
-    alone.emplace(worker, std::move(pushed));
+    alone.emplace(from.worker, std::move(pushed));
     apply(std::move(alone), answers);
   }
   settle_locked(answers);
+}
+
+void StoredPart::wait_for_others(int worker, Pushed pushed, Answers& answers) {
+  Step& step = steps_[pushed.call.sequence];
+  const auto at = step.find(worker);
+  if (at == step.end()) {
+    step.emplace(worker, std::move(pushed));
+    return;
+  }
+  // A push that is sent again takes the place of the first, whose link is gone;
+  // but the first may come here last.
+  if (at->second.link <= pushed.link) std::swap(at->second, pushed);
+  answers.add(std::move(pushed.answer),
+              error(Code::kUnavailable, "the push was sent again"));
 }
 
 // Whether as many have pushed as are waited for. Who has left is not.
@@ -263,11 +276,16 @@ void StoredPart::make(const PartUpdate& update) {
 
 void StoredPart::acknowledge(Pushed& pushed, Answers& answers) {
   if (!pushed.call.pulls)
-    answers.add(std::move(pushed.answer), LinkAnswer{});
+    answers.add(std::move(pushed.answer), LinkAnswer{push_answer(), {}});
   else
     waiting_.push_back({.step = pushed.call.sequence,
+                        .pushed = true,
                         .answer = std::move(pushed.answer),
                         .deadline = pushed.deadline});
+}
+
+std::string StoredPart::push_answer() const {
+  return kv::PushAnswer{rules_.mode == KvMode::kSync ? version_ : 0}.encode();
 }
 
 // ---- Pulls and waits --------------------------------------------------------
@@ -321,7 +339,9 @@ bool StoredPart::ready(const Waiting& one) const {
 Result<LinkAnswer> StoredPart::answer_for(const Waiting& one) const {
   if (!failure_.ok()) return failure_;
   try {
-    return value_for(one);
+    LinkAnswer made = value_for(one);
+    if (one.pushed) made.body = push_answer();
+    return made;
   } catch (...) {
     return thrown();
   }

@@ -57,6 +57,12 @@ class StoredPart {
     std::function<Status(int64_t part, const Tensor& value)> initialize;
   };
 
+  // Who pushes, and by which link; later links have higher numbers.
+  struct From {
+    int worker = 0;
+    uint64_t link = 0;
+  };
+
   StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
              const Members& members, const Log& log);
 
@@ -66,7 +72,7 @@ class StoredPart {
   kv::PartAnswer about(int worker) const;
   // Where they throw, `answer` is still the caller's, unless it was moved away
   // and will be given.
-  void push(int worker, const kv::Push& call, std::vector<Tensor> tensors,
+  void push(From from, const kv::Push& call, std::vector<Tensor> tensors,
             Answer& answer, Answers& answers);
   void pull(const kv::Pull& call, std::vector<Tensor> tensors, Answer& answer,
             Answers& answers);
@@ -84,14 +90,16 @@ class StoredPart {
  private:
   struct Pushed {
     kv::Push call;
+    uint64_t link = 0;
     KvGradient gradient;
     Answer answer;
     Deadline deadline = Deadline::never();
   };
   struct Waiting {
     int64_t step = 0;
-    Tensor indices;  // of rows
+    Tensor indices = {};  // of rows
     bool by_rows = false;
+    bool pushed = false;  // it is the answer to a push
     Answer answer;
     Deadline deadline = Deadline::never();
   };
@@ -102,6 +110,8 @@ class StoredPart {
   Result<Tensor> local_rows(const Tensor& indices) const;
   Status check_push(int worker, const kv::Push& call) const
       RONDO_REQUIRES(mutex_);
+  void wait_for_others(int worker, Pushed pushed, Answers& answers)
+      RONDO_REQUIRES(mutex_);
   bool complete(const Step& step) const;
   void apply(Step step, Answers& answers) RONDO_REQUIRES(mutex_);
   Status log_and_make(PartUpdate& update, std::span<const KvGradient> gradients)
@@ -109,6 +119,7 @@ class StoredPart {
   void make(const PartUpdate& update) RONDO_REQUIRES(mutex_);
   void acknowledge(Pushed& pushed, Answers& answers) RONDO_REQUIRES(mutex_);
   void settle_locked(Answers& answers) RONDO_REQUIRES(mutex_);
+  std::string push_answer() const RONDO_REQUIRES(mutex_);
   bool ready(const Waiting& one) const RONDO_REQUIRES(mutex_);
   Result<LinkAnswer> answer_for(const Waiting& one) const
       RONDO_REQUIRES(mutex_);

@@ -9,7 +9,6 @@ namespace rondo {
 namespace {
 
 using testing::Each;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // What came of a call.
@@ -37,14 +36,14 @@ struct TestPart {
     return status;
   }
   std::shared_ptr<Outcome> push(int worker, int64_t sequence,
-                                const Tensor& gradient) {
+                                const Tensor& gradient, uint64_t link = 1) {
     auto outcome = std::make_shared<Outcome>();
     StoredPart::Answer answer = [outcome](Result<LinkAnswer> what) {
       EXPECT_FALSE(outcome->has_value()) << "answered twice";
       outcome->emplace(std::move(what));
     };
     StoredPart::Answers answers;
-    part->push(worker,
+    part->push({worker, link},
                {.sequence = sequence, .learning_rate = 1, .timeout_ms = 60'000},
                {gradient}, answer, answers);
     return outcome;
@@ -87,6 +86,51 @@ TEST(StoredPart, WhatIsLoggedButNotMadeIsTheEnd) {
   }
   // The second one did not get the version of the first.
   EXPECT_EQ(test.logged.size(), 1u);
+}
+
+// The old link's push may be looked at after the new link's.
+TEST(StoredPart, TheNewestLinkIsAnswered) {
+  for (const bool old_last : {false, true}) {
+    TestPart test({.workers = 2, .optimizer = adding()});
+    const Tensor ones = Tensor::full({4}, 1.0f);
+    ASSERT_TRUE(test.initialize(ones).ok());
+    const auto one = test.push(0, 1, ones, old_last ? 7 : 3);
+    const auto two = test.push(0, 1, ones, old_last ? 3 : 7);
+    const Outcome& old = old_last ? *two : *one;
+    const Outcome& newest = old_last ? *one : *two;
+    ASSERT_TRUE(old.has_value());
+    EXPECT_EQ(old->status().code(), Code::kUnavailable);
+    EXPECT_FALSE(newest.has_value());
+    test.push(1, 1, ones);
+    ASSERT_TRUE(newest.has_value());
+    EXPECT_TRUE(newest->ok());
+    EXPECT_THAT(test.value(), Each(0));
+  }
+}
+
+TEST(Members, AnAbandonedLinkIsNotTakenForTheNewest) {
+  Members members(1, seconds(60));
+  const kv::Hello hello{0, 1, 5, "worker"};
+  ASSERT_TRUE(members.come(7, hello).ok());
+  EXPECT_EQ(members.come(3, hello).status().code(), Code::kUnavailable);
+  EXPECT_EQ(members.worker_of(7), 0);
+  EXPECT_EQ(members.worker_of(3), -1);
+  members.go(7);
+  // Another process.
+  EXPECT_TRUE(members.come(8, {0, 1, 6, "worker"}).ok());
+}
+
+TEST(Members, WhoHasLeftComesBackOnlyWhenItSaysSo) {
+  Members members(1, seconds(60));
+  kv::Hello hello{0, 1, 5, "worker"};
+  EXPECT_FALSE(members.come(1, hello).value());
+  members.leave(0);
+  hello.left = true;
+  EXPECT_FALSE(members.come(2, hello).value());
+  EXPECT_TRUE(members.left(0));
+  hello.left = false;
+  EXPECT_TRUE(members.come(3, hello).value());
+  EXPECT_FALSE(members.left(0));
 }
 
 }  // namespace
