@@ -144,7 +144,7 @@ Status KvServer::dispatch(StoredPart::From from, LinkCall& call,
     case kv::kPull: {
       RONDO_ASSIGN_OR_RETURN(const auto pull, kv::Pull::decode(call.body));
       RONDO_ASSIGN_OR_RETURN(const auto at, part(pull.part));
-      at->pull(pull, std::move(call.tensors), answer, answers);
+      at->pull(from, pull, std::move(call.tensors), answer, answers);
       return {};
     }
     case kv::kLeave: {

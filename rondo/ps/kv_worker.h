@@ -32,8 +32,8 @@ struct KvWorkerOptions {
   std::string token;
   bool shares_memory = true;
   Duration connect_timeout = seconds(60);
-  // Of each push and pull. A server that is started again within this time has
-  // not been away.
+  // Of each push and pull, an hour at most. A server that is started again
+  // within this time has not been away.
   Duration timeout = seconds(60);
   size_t most_part_bytes = ShardOptions().most_part_bytes;
 };
@@ -46,7 +46,8 @@ struct PushOptions {
 
 // Calls return at once; what is sent goes in the order of the calls, so values
 // come in the order in which they are asked for. A call's tensors are used
-// until its work is over, and gradients must not be changed before.
+// until its work is over, and gradients must not be changed before. Of each key
+// at most 64 pushes of the synchronous mode, and 1024 pulls, may be under way.
 // Thread-safe.
 class KvWorker {
  public:

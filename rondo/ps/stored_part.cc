@@ -10,9 +10,15 @@
 namespace rondo {
 namespace {
 
+// What a worker may make this server keep: pushes of steps that are not made
+// yet, and answers that wait, both of one part; and for how long.
+constexpr int64_t kMostAhead = 64;
+constexpr int64_t kMostWaiting = 1024;
+constexpr int64_t kMostMs = int64_t{1000} * 60 * 60;
+
 Deadline within(int64_t ms) {
-  return Deadline(std::chrono::milliseconds(
-      std::clamp<int64_t>(ms, 0, int64_t{1000} * 60 * 60 * 24 * 365)));
+  return Deadline(
+      std::chrono::milliseconds(std::clamp<int64_t>(ms, 0, kMostMs)));
 }
 
 // What a handler has caught, as a status: mostly that there is no memory.
@@ -159,6 +165,14 @@ Status StoredPart::check_push(int worker, const kv::Push& call) const {
                  "push {} of {} came from {}, but the server knows only the "
                  "first {}: it has lost some",
                  call.sequence, name(), members_.describe(worker), counted);
+  if (rules_.mode == KvMode::kSync &&
+      call.sequence > std::max(version_, counted) + kMostAhead)
+    return error(Code::kMismatch,
+                 "push {} of {} came from {}, but only {} steps are made: wait "
+                 "for pushes before more than {} are under way",
+                 call.sequence, name(), members_.describe(worker), version_,
+                 kMostAhead);
+  if (call.pulls) RONDO_RETURN_IF_ERROR(check_waiting(worker));
   if (const auto at = steps_.find(call.sequence);
       at != steps_.end() && !at->second.empty() &&
       at->second.begin()->second.call.by_rows != call.by_rows)
@@ -166,6 +180,16 @@ Status StoredPart::check_push(int worker, const kv::Push& call) const {
                  "step {} of {}: some workers push rows, others the whole",
                  call.sequence, name());
   return {};
+}
+
+Status StoredPart::check_waiting(int worker) const {
+  const auto many =
+      std::count_if(waiting_.begin(), waiting_.end(),
+                    [&](const Waiting& one) { return one.worker == worker; });
+  if (many < kMostWaiting) return {};
+  return error(Code::kResource,
+               "{} pulls of {} by {} wait already: wait for them before more",
+               many, name(), members_.describe(worker));
 }
 
 void StoredPart::push(From from, const kv::Push& call,
@@ -182,7 +206,7 @@ void StoredPart::push(From from, const kv::Push& call,
   if (rules_.mode == KvMode::kSync && call.sequence <= version_)
     counted = std::max(counted, call.sequence);  // too late: dropped
   if (call.sequence <= counted)
-    acknowledge(pushed, answers);
+    acknowledge(from.worker, pushed, answers);
   else if (rules_.mode == KvMode::kSync)
     wait_for_others(from.worker, std::move(pushed), answers);
   else {
@@ -231,7 +255,7 @@ void StoredPart::apply(Step step, Answers& answers) {
   const Status status = log_and_make(update, gradients);
   for (auto& [worker, pushed] : step) {
     if (status.ok())
-      acknowledge(pushed, answers);
+      acknowledge(worker, pushed, answers);
     else
       answers.add(std::move(pushed.answer), status);
   }
@@ -274,11 +298,12 @@ void StoredPart::make(const PartUpdate& update) {
   }
 }
 
-void StoredPart::acknowledge(Pushed& pushed, Answers& answers) {
+void StoredPart::acknowledge(int worker, Pushed& pushed, Answers& answers) {
   if (!pushed.call.pulls)
     answers.add(std::move(pushed.answer), LinkAnswer{push_answer(), {}});
   else
     waiting_.push_back({.step = pushed.call.sequence,
+                        .worker = worker,
                         .pushed = true,
                         .answer = std::move(pushed.answer),
                         .deadline = pushed.deadline});
@@ -290,9 +315,11 @@ std::string StoredPart::push_answer() const {
 
 // ---- Pulls and waits --------------------------------------------------------
 
-void StoredPart::pull(const kv::Pull& call, std::vector<Tensor> tensors,
-                      Answer& answer, Answers& answers) {
+void StoredPart::pull(From from, const kv::Pull& call,
+                      std::vector<Tensor> tensors, Answer& answer,
+                      Answers& answers) {
   Waiting one{.step = call.step,
+              .worker = from.worker,
               .by_rows = call.by_rows,
               .deadline = within(call.timeout_ms)};
   if (tensors.size() != (call.by_rows ? 1u : 0u))
@@ -302,8 +329,10 @@ void StoredPart::pull(const kv::Pull& call, std::vector<Tensor> tensors,
     if (!rows.ok()) return answers.add(std::move(answer), rows.status());
     one.indices = std::move(*rows);
   }
-  one.answer = std::move(answer);
   const MutexLock lock(mutex_);
+  const Status room = check_waiting(from.worker);
+  if (!room.ok()) return answers.add(std::move(answer), room);
+  one.answer = std::move(answer);
   waiting_.push_back(std::move(one));
   settle_locked(answers);
 }
@@ -426,6 +455,7 @@ void StoredPart::look_after(Answers& answers) {
       answers.add(std::move(at->second.answer), why);
       at = step.erase(at);
     }
+  std::erase_if(steps_, [](const auto& one) { return one.second.empty(); });
 }
 
 }  // namespace rondo

@@ -57,7 +57,7 @@ class StoredPart {
     std::function<Status(int64_t part, const Tensor& value)> initialize;
   };
 
-  // Who pushes, and by which link; later links have higher numbers.
+  // Who calls, and by which link; later links have higher numbers.
   struct From {
     int worker = 0;
     uint64_t link = 0;
@@ -74,8 +74,8 @@ class StoredPart {
   // and will be given.
   void push(From from, const kv::Push& call, std::vector<Tensor> tensors,
             Answer& answer, Answers& answers);
-  void pull(const kv::Pull& call, std::vector<Tensor> tensors, Answer& answer,
-            Answers& answers);
+  void pull(From from, const kv::Pull& call, std::vector<Tensor> tensors,
+            Answer& answer, Answers& answers);
   // Ends the waits that are too long, or for somebody lost.
   void look_after(Answers& answers);
   // Somebody has left, so something may be complete.
@@ -97,6 +97,7 @@ class StoredPart {
   };
   struct Waiting {
     int64_t step = 0;
+    int worker = 0;
     Tensor indices = {};  // of rows
     bool by_rows = false;
     bool pushed = false;  // it is the answer to a push
@@ -110,6 +111,8 @@ class StoredPart {
   Result<Tensor> local_rows(const Tensor& indices) const;
   Status check_push(int worker, const kv::Push& call) const
       RONDO_REQUIRES(mutex_);
+  // Whether one more answer may wait.
+  Status check_waiting(int worker) const RONDO_REQUIRES(mutex_);
   void wait_for_others(int worker, Pushed pushed, Answers& answers)
       RONDO_REQUIRES(mutex_);
   bool complete(const Step& step) const;
@@ -117,7 +120,8 @@ class StoredPart {
   Status log_and_make(PartUpdate& update, std::span<const KvGradient> gradients)
       RONDO_REQUIRES(mutex_);
   void make(const PartUpdate& update) RONDO_REQUIRES(mutex_);
-  void acknowledge(Pushed& pushed, Answers& answers) RONDO_REQUIRES(mutex_);
+  void acknowledge(int worker, Pushed& pushed, Answers& answers)
+      RONDO_REQUIRES(mutex_);
   void settle_locked(Answers& answers) RONDO_REQUIRES(mutex_);
   std::string push_answer() const RONDO_REQUIRES(mutex_);
   bool ready(const Waiting& one) const RONDO_REQUIRES(mutex_);

@@ -48,6 +48,16 @@ struct TestPart {
                {gradient}, answer, answers);
     return outcome;
   }
+  std::shared_ptr<Outcome> pull(int64_t step) {
+    auto outcome = std::make_shared<Outcome>();
+    StoredPart::Answer answer = [outcome](Result<LinkAnswer> what) {
+      outcome->emplace(std::move(what));
+    };
+    StoredPart::Answers answers;
+    part->pull({0, 1}, {.step = step, .timeout_ms = 60'000}, {}, answer,
+               answers);
+    return outcome;
+  }
   std::vector<float> value() const { return values(part->image().state.value); }
 
   KvRules rules;
@@ -106,6 +116,20 @@ TEST(StoredPart, TheNewestLinkIsAnswered) {
     EXPECT_TRUE(newest->ok());
     EXPECT_THAT(test.value(), Each(0));
   }
+}
+
+TEST(StoredPart, AWorkerCannotMakeItKeepAnyAmount) {
+  TestPart test({.workers = 2, .optimizer = adding()});
+  const Tensor ones = Tensor::full({4}, 1.0f);
+  ASSERT_TRUE(test.initialize(ones).ok());
+  EXPECT_FALSE(test.push(0, 64, ones)->has_value());
+  const auto ahead = test.push(0, 65, ones);
+  ASSERT_TRUE(ahead->has_value());
+  EXPECT_EQ((*ahead)->status().code(), Code::kMismatch);
+  for (int i = 0; i < 1024; ++i) EXPECT_FALSE(test.pull(1)->has_value());
+  const auto many = test.pull(1);
+  ASSERT_TRUE(many->has_value());
+  EXPECT_EQ((*many)->status().code(), Code::kResource);
 }
 
 TEST(Members, AnAbandonedLinkIsNotTakenForTheNewest) {
