@@ -15,6 +15,13 @@ constexpr Duration kAttempt = std::chrono::seconds(5);
 // time, cannot be reached.
 constexpr Duration kGrace = std::chrono::seconds(2);
 
+// Behind this nothing of it is written to memory of ours, and its thread is not
+// in answered(). Who is about to send may hold it, too, so that letting go of
+// it would not be enough.
+void end(std::shared_ptr<Link> link) {
+  if (link) link->close(error(Code::kCancelled, "the worker gave the link up"));
+}
+
 }  // namespace
 
 ServerLink::ServerLink(Options options) : options_(std::move(options)) {}
@@ -59,7 +66,7 @@ ServerLink::~ServerLink() {
     const MutexLock lock(mutex_);
     link = take_link();
   }
-  link.reset();  // ends its thread, which may be in answered()
+  end(std::move(link));
   fail_all(error(Code::kCancelled, "the worker was closed"));
 }
 
@@ -181,14 +188,18 @@ void ServerLink::run() {
 void ServerLink::reconnect() {
   std::shared_ptr<Link> old;
   Status failure;
+  Duration attempt = kAttempt;
   {
     const MutexLock lock(mutex_);
     old = take_link();
     failure = failure_;
+    // Nobody else ends calls that are too late.
+    for (const auto& [number, one] : open_)
+      attempt = std::min<Duration>(attempt, one.deadline.left());
   }
-  old.reset();  // behind this, nothing of it is written to memory of ours
+  end(std::move(old));
   if (!failure.ok()) return fail_all(failure);
-  auto link = reach(Deadline(kAttempt));
+  auto link = reach(Deadline(attempt));
   if (!link.ok()) {
     const MutexLock lock(mutex_);
     trouble_ = link.status();
@@ -232,7 +243,7 @@ void ServerLink::expire() {
     silent = take_link();
     broken_ = true;
   }
-  silent.reset();
+  end(std::move(silent));
   for (auto& [number, one] : late)
     one.done(error(Code::kTimeout, "{} did not answer in time{}{}", name(),
                    trouble.ok() ? "" : ": ", trouble.message()));
