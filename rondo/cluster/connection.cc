@@ -99,16 +99,17 @@ void Connection::send(const wire::Message& message) {
   for (const Tensor& tensor : encoded.tail) out.bytes += tensor.bytes();
   out.front = std::move(encoded.front);
   out.tail = std::move(encoded.tail);
+  std::vector<Outgoing> sent;  // goes behind the lock
   const MutexLock lock(mutex_);
   if (finished_) return;
   if (encoded.mapped) shown_.emplace(message.id, message.tensors);
   outbox_.push_back(std::move(out));
   if (outbox_.size() > 1) return;  // the thread is at it
-  if (!flush().ok() || !outbox_.empty()) wake();
+  if (!flush(sent).ok() || !outbox_.empty()) wake();
 }
 
 // Writes what fits; a failure shows again when the thread reads.
-Status Connection::flush() {
+Status Connection::flush(std::vector<Outgoing>& sent) {
   while (!outbox_.empty()) {
     Outgoing& out = outbox_.front();
     iovec pieces[kMostPieces];
@@ -136,7 +137,10 @@ Status Connection::flush() {
     }
     written_ += static_cast<uint64_t>(n);
     out.sent += static_cast<size_t>(n);
-    if (out.sent == out.bytes) outbox_.pop_front();
+    if (out.sent == out.bytes) {
+      sent.push_back(std::move(out));
+      outbox_.pop_front();
+    }
   }
   return {};
 }
@@ -149,10 +153,12 @@ void Connection::run() {
     if (closing_) why = why_;
   }
   on_closed_(why);
+  std::deque<Outgoing> unsent;  // both go behind the lock
+  std::multimap<uint64_t, std::vector<Tensor>> shown;
   const MutexLock lock(mutex_);
   finished_ = true;
-  outbox_.clear();
-  shown_.clear();
+  outbox_.swap(unsent);
+  shown_.swap(shown);
   ::shutdown(fd_.get(), SHUT_RDWR);
   over_.notify_all();
 }
@@ -294,9 +300,10 @@ Status Connection::read(char* to, size_t bytes) {
 
 Result<bool> Connection::push() {
   if (closing_) return error(Code::kCancelled, "the connection was closed");
+  std::vector<Outgoing> sent;  // goes behind the lock
   const MutexLock lock(mutex_);
   const uint64_t before = written_;
-  RONDO_RETURN_IF_ERROR(flush());
+  RONDO_RETURN_IF_ERROR(flush(sent));
   // What had to wait goes on only where the peer has taken what was before it.
   if (written_ != before) heard_ = Clock::now();
   return !outbox_.empty();

@@ -84,7 +84,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Sends what waits, as far as the peer takes it; whether some is left. An
   // error once the connection is to end.
   Result<bool> push();
-  Status flush() RONDO_REQUIRES(mutex_);
+  // Hands back what is sent whole, to be destroyed where the lock is not held:
+  // the last of a borrowed tensor sends a message.
+  Status flush(std::vector<Outgoing>& sent) RONDO_REQUIRES(mutex_);
   void wake() const;
   bool on_own_thread() const {
     return runs_on_.load() == std::this_thread::get_id();

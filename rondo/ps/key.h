@@ -16,9 +16,11 @@ struct Key {
   // Rows can be pushed and pulled one by one, so none is cut.
   bool by_rows = false;
 
-  // Elements of a row: of all but the first extent.
+  // Elements of a row: of all but the first extent. At least 1, also where
+  // there are none, so that it can be divided by.
   int64_t width() const {
-    return shape.rank() == 0 || shape[0] == 0 ? 1 : shape.count() / shape[0];
+    if (shape.rank() == 0 || shape.count() == 0) return 1;
+    return shape.count() / shape[0];
   }
   bool operator==(const Key&) const = default;
 };

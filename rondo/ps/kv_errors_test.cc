@@ -1,5 +1,6 @@
 // What wrong calls, wrong peers and strangers get.
 #include <random>
+#include <thread>
 
 #include "rondo/ps/test_cluster.h"
 #include "rondo/transport/card.h"
@@ -54,6 +55,21 @@ TEST(KvErrors, RowsOutOfRange) {
                     .wait(soon())
                     .message(),
                 HasSubstr("there is no row"));
+}
+
+TEST(KvErrors, RowsOfNothing) {
+  const TestCluster cluster(with_rules({}), 2);
+  auto worker = cluster.worker(0);
+  ASSERT_TRUE(
+      worker->add({{"e", DType::kF32, {10, 0}, true}}, {Tensor::zeros({10, 0})})
+          .ok());
+  EXPECT_EQ(pulled(*worker, "e", {10, 0}).count(), 0);
+  EXPECT_THAT(
+      worker
+          ->pull_rows("e", Tensor::full<int64_t>({1}, 3), Tensor::zeros({1, 1}))
+          .wait(soon())
+          .message(),
+      HasSubstr("there is no row"));
 }
 
 TEST(KvErrors, WorkersMustAgreeOnKeys) {
@@ -140,6 +156,7 @@ TEST(KvErrors, NonsenseIsRefused) {
   };
   refused(kv::kAddPart, kv::AddPart{key, 4, 40'001}.encode(), {});
   refused(kv::kAddPart, kv::AddPart{key, 2, 40'000}.encode(), {});
+  refused(kv::kAddPart, kv::AddPart{key, 40, 40}.encode(), {});
   refused(kv::kAddPart,
           kv::AddPart{{"big", DType::kF64, {INT64_MAX, 4}}, 0, 1}.encode(), {});
   refused(kv::kPush, kv::Push{.part = 0, .sequence = 1}.encode(), {});
@@ -180,6 +197,37 @@ TEST(KvErrors, APushThatIsSentAgainCountsOnce) {
         stranger.link->call({kv::kPull, kv::Pull{}.encode(), {}}, soon())
             .value();
     EXPECT_EQ(answer.tensors[0].span<float>()[0], -3);
+  }
+}
+
+// A worker that was killed between the parts of a push, and its successor.
+TEST(KvErrors, PartsOfAKeyStayInStep) {
+  for (const KvMode mode : {KvMode::kSync, KvMode::kAsync}) {
+    const TestCluster cluster(
+        with_rules({.mode = mode, .optimizer = adding()}));
+    const std::vector<Key> keys = {{"w", DType::kF32, {40'000}}};
+    auto first = cluster.worker(0);
+    ASSERT_TRUE(first->add(keys, {Tensor::zeros({40'000})}).ok());
+    const int64_t count = first->parts("w")[0].count();
+    ASSERT_LT(count, 40'000);
+    first.reset();
+    {
+      const Stranger killed(cluster);
+      while (
+          !killed.call(kv::kHello, kv::Hello{0, 1, 5, "killed"}.encode()).ok())
+        std::this_thread::yield();
+      killed
+          .call(kv::kPush,
+                kv::Push{.sequence = 1, .learning_rate = -1}.encode(),
+                {Tensor::full({count}, 1.0f)})
+          .value();
+    }
+    auto next = cluster.worker(0);
+    ASSERT_TRUE(next->add(keys).ok());
+    for (int step = 1; step <= 2; ++step) {
+      next->push("w", Tensor::full({40'000}, 1.0f)).wait(soon()).value();
+      EXPECT_THAT(values(pulled(*next, "w", {40'000})), testing::Each(step));
+    }
   }
 }
 

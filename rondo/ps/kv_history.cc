@@ -30,6 +30,24 @@ std::set<int64_t> numbers_of(const std::string& folder, std::string_view what) {
   return numbers;
 }
 
+// With those above it.
+Status make_folder(const std::string& folder, bool to_disk) {
+  std::error_code failure;
+  std::vector<fs::path> changed;  // get a name
+  for (fs::path at = fs::absolute(folder, failure);
+       !fs::exists(at, failure) && at != at.parent_path();
+       at = at.parent_path())
+    changed.push_back(at.parent_path());
+  fs::create_directories(folder, failure);
+  if (failure)
+    return error(Code::kInvalidArgument, "cannot make the folder {}: {}",
+                 folder, failure.message());
+  if (!to_disk) return {};
+  for (const fs::path& one : changed)
+    RONDO_RETURN_IF_ERROR(sync_folder(one.string()));
+  return {};
+}
+
 }  // namespace
 
 std::string KvHistory::path(std::string_view what, int64_t number) const {
@@ -39,11 +57,7 @@ std::string KvHistory::path(std::string_view what, int64_t number) const {
 Result<std::unique_ptr<KvHistory>> KvHistory::open(Options options,
                                                    const Restore& restore,
                                                    const Replay& replay) {
-  std::error_code failure;
-  fs::create_directories(options.folder, failure);
-  if (failure)
-    return error(Code::kInvalidArgument, "cannot make the folder {}: {}",
-                 options.folder, failure.message());
+  RONDO_RETURN_IF_ERROR(make_folder(options.folder, options.to_disk));
   std::unique_ptr<KvHistory> made(new KvHistory(std::move(options)));
   const std::string lock = fmt::format("{}/lock", made->options_.folder);
   made->lock_ = Fd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

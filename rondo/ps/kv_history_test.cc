@@ -135,6 +135,38 @@ TEST(KvHistory, AWorkerThatComesBackGoesOn) {
   }
 }
 
+// The other worker neither waits for who has left, nor without who is back,
+// also when the server was away meanwhile.
+TEST(KvHistory, WhoHasLeftAndWhoIsBackIsKept) {
+  const TestFolder folder;
+  TestCluster cluster(kept(folder, {.workers = 2, .optimizer = adding()}));
+  auto stays = cluster.worker(0), leaves = cluster.worker(1);
+  add(*stays);
+  add(*leaves);
+  leaves->leave().value();
+  cluster.stop(0);
+  cluster.start(0);
+  // Waits until its link is there again, which is no return.
+  pulled(*leaves, "w", {40'000});
+  const Tensor ones = Tensor::full({40'000}, 1.0f);
+  stays->push("w", ones).wait(soon()).value();
+  leaves.reset();
+  auto back = cluster.worker(1);
+  add(*back);
+  back.reset();
+  cluster.stop(0);
+  cluster.start(0);
+  const KvWork work = stays->push("w", ones);
+  // The server has seen the push when it has answered what came behind it.
+  ASSERT_TRUE(stays->add({{"x", DType::kF32, {1}}}, {counting({1})}).ok());
+  EXPECT_FALSE(work.finished());
+  back = cluster.worker(1);
+  add(*back);
+  back->push("w", ones).wait(soon()).value();
+  work.wait(soon()).value();
+  EXPECT_THAT(values(pulled(*stays, "w", {40'000})), Each(2));
+}
+
 TEST(KvHistory, WithoutAFolderEverythingIsLost) {
   TestCluster cluster(with_rules({}));
   auto worker = cluster.worker(0);

@@ -34,6 +34,7 @@ enum class KvRecord : uint32_t {
   kInitialize = 4,  // a part's number; its value
   kUpdate = 5,      // an update; indices, if it is of rows, and gradient
   kLeave = 6,       // a worker that has left
+  kReturn = 7,      // a worker that had left and is back
 };
 
 std::string encode_update(const PartUpdate& update);

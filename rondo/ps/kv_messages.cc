@@ -46,6 +46,7 @@ std::string Hello::encode() const {
       .number(workers)
       .number(static_cast<int64_t>(incarnation))
       .text(name)
+      .number(left)
       .take();
 }
 
@@ -56,6 +57,7 @@ Result<Hello> Hello::decode(std::string_view body) {
   made.workers = reader.number();
   made.incarnation = static_cast<uint64_t>(reader.number());
   made.name = reader.text();
+  made.left = reader.number() != 0;
   if (!reader.ok()) return damaged("a hello");
   return made;
 }
@@ -89,7 +91,9 @@ Result<AddPart> AddPart::decode(std::string_view body) {
   made.begin = reader.number();
   made.end = reader.number();
   if (!reader.ok() || made.begin < 0 || made.end < made.begin ||
-      made.end > made.key.shape.count())
+      made.end > made.key.shape.count() ||
+      // Only a key without elements has a part without any.
+      (made.begin == made.end && made.key.shape.count() > 0))
     return damaged("a part");
   const int64_t width = made.key.width();
   if (made.key.by_rows && (made.key.shape.rank() == 0 ||
@@ -132,6 +136,18 @@ Result<Push> Push::decode(std::string_view body) {
   made.by_rows = reader.number() != 0;
   made.pulls = reader.number() != 0;
   if (!reader.ok() || made.sequence < 1) return damaged("a push");
+  return made;
+}
+
+std::string PushAnswer::encode() const {
+  return wire::Writer().number(version).take();
+}
+
+Result<PushAnswer> PushAnswer::decode(std::string_view body) {
+  wire::Reader reader(body);
+  PushAnswer made;
+  made.version = reader.number();
+  if (!reader.ok() || made.version < 0) return damaged("the answer to a push");
   return made;
 }
 

@@ -16,9 +16,9 @@ enum Method : uint32_t {
   kHello = 1,    // Hello; must be the first
   kClaim = 2,    // the name of a key; answer: the worker that initializes it
   kAddPart = 3,  // AddPart and perhaps the initial value; PartAnswer
-  kPush = 4,     // Push; a gradient, and indices where it is of rows
-  kPull = 5,     // Pull, and indices where it is of rows; answer: the elements
-  kLeave = 6,    // this worker will not push any more
+  kPush = 4,   // Push; a gradient, and indices where it is of rows; PushAnswer
+  kPull = 5,   // Pull, and indices where it is of rows; answer: the elements
+  kLeave = 6,  // this worker will not push any more
 };
 
 struct Hello {
@@ -26,6 +26,7 @@ struct Hello {
   int64_t workers = 0;
   uint64_t incarnation = 0;  // of the worker's process
   std::string name;          // of it, for messages
+  bool left = false;         // it has said kLeave, and comes back to hear of it
   std::string encode() const;
   static Result<Hello> decode(std::string_view body);
 };
@@ -63,6 +64,14 @@ struct Push {
   bool pulls = false;  // the answer is the new value
   std::string encode() const;
   static Result<Push> decode(std::string_view body);
+};
+
+struct PushAnswer {
+  // Steps that the part has made, in the synchronous mode, else 0: a worker
+  // whose push came too late learns from it where the others are.
+  int64_t version = 0;
+  std::string encode() const;
+  static Result<PushAnswer> decode(std::string_view body);
 };
 
 struct Pull {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "rondo/base/attempt.h"
 #include "rondo/base/log.h"
 #include "rondo/transport/card.h"
 #include "rondo/transport/handshake.h"
@@ -44,6 +45,7 @@ Result<std::unique_ptr<KvServer>> KvServer::start(KvServerOptions options) {
 KvServer::KvServer(KvServerOptions options)
     : options_(std::move(options)),
       members_(options_.rules.workers, options_.worker_patience) {
+  log_.keeps = !options_.folder.empty();
   log_.update = [this](const PartUpdate& update) -> Status {
     if (!history_) return {};
     return append(KvRecord::kUpdate, encode_update(update), payload_of(update));
@@ -102,54 +104,51 @@ Status KvServer::listen() {
 
 void KvServer::serve(uint64_t link, LinkCall call, StoredPart::Answer answer) {
   StoredPart::Answers answers;
-  Status status;
-  try {
+  const Status status = attempt([&]() -> Status {
     if (call.method == kv::kHello) {
       auto who = hello(link, call);
-      return answers.add(std::move(answer), std::move(who));
+      answers.add(std::move(answer), std::move(who));
+      return {};
     }
     const int worker = members_.worker_of(link);
     if (worker < 0)
-      return answers.add(std::move(answer),
-                         error(Code::kInvalidArgument,
-                               "a call came before its worker said who it is"));
-    status = dispatch(worker, call, answer, answers);
-  } catch (const Error& e) {
-    status = Status(e.code(), e.what());
-  }
+      return error(Code::kInvalidArgument,
+                   "a call came before its worker said who it is");
+    return dispatch({worker, link}, call, answer, answers);
+  });
   // Whoever took the answer has moved it away.
   if (!status.ok() && answer) answers.add(std::move(answer), status);
 }
 
-Status KvServer::dispatch(int worker, LinkCall& call,
+Status KvServer::dispatch(StoredPart::From from, LinkCall& call,
                           StoredPart::Answer& answer,
                           StoredPart::Answers& answers) {
   switch (call.method) {
     case kv::kClaim: {
-      auto winner = claim(worker, call);
+      auto winner = claim(from.worker, call);
       answers.add(std::move(answer), std::move(winner));
       return {};
     }
     case kv::kAddPart: {
       // Who waited for the value gets it after this worker its answer.
-      auto about = add_part(worker, call, answers);
+      auto about = add_part(from.worker, call, answers);
       answers.add(std::move(answer), std::move(about));
       return {};
     }
     case kv::kPush: {
       RONDO_ASSIGN_OR_RETURN(const auto push, kv::Push::decode(call.body));
       RONDO_ASSIGN_OR_RETURN(const auto at, part(push.part));
-      at->push(worker, push, std::move(call.tensors), answer, answers);
+      at->push(from, push, std::move(call.tensors), answer, answers);
       return {};
     }
     case kv::kPull: {
       RONDO_ASSIGN_OR_RETURN(const auto pull, kv::Pull::decode(call.body));
       RONDO_ASSIGN_OR_RETURN(const auto at, part(pull.part));
-      at->pull(pull, std::move(call.tensors), answer, answers);
+      at->pull(from, pull, std::move(call.tensors), answer, answers);
       return {};
     }
     case kv::kLeave: {
-      auto done = leave(worker, answers);
+      auto done = leave(from.worker, answers);
       answers.add(std::move(answer), std::move(done));
       return {};
     }
@@ -161,8 +160,12 @@ Status KvServer::dispatch(int worker, LinkCall& call,
 
 Result<LinkAnswer> KvServer::hello(uint64_t link, const LinkCall& call) {
   RONDO_ASSIGN_OR_RETURN(const auto who, kv::Hello::decode(call.body));
-  RONDO_RETURN_IF_ERROR(members_.come(link, who));
+  RONDO_ASSIGN_OR_RETURN(const bool returns, members_.come(link, who));
   const MutexLock lock(mutex_);
+  // A server that is started again must wait for it, too.
+  if (returns)
+    RONDO_RETURN_IF_ERROR(
+        append(KvRecord::kReturn, wire::Writer().number(who.worker).take()));
   return LinkAnswer{kv::HelloAnswer{options_.server, name_}.encode(), {}};
 }
 
@@ -257,13 +260,20 @@ void KvServer::look_after() {
       stop_.wait_for(mutex_, kLook);
       if (stopping_) return;
     }
-    for (const auto& one : parts()) {
-      StoredPart::Answers answers;
-      one->look_after(answers);
-    }
+    const Status looked = attempt([&]() -> Status {
+      for (const auto& one : parts()) {
+        StoredPart::Answers answers;
+        one->look_after(answers);
+      }
+      return {};
+    });
+    if (!looked.ok())
+      log(LogLevel::kWarning, "parameter server {} could not end waits: {}",
+          options_.server, looked.message());
     if (!history_ || !history_->grown()) continue;
     // The logs are all there still, so it is tried again later.
-    if (const Status status = history_->snapshot([this] { return image(); });
+    if (const Status status = attempt(
+            [&] { return history_->snapshot([this] { return image(); }); });
         !status.ok())
       log(LogLevel::kWarning,
           "parameter server {} could not write a snapshot: {}", options_.server,

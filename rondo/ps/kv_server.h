@@ -71,8 +71,8 @@ class KvServer {
   Result<LinkAnswer> add_part(int worker, const LinkCall& call,
                               StoredPart::Answers& answers);
   Result<LinkAnswer> leave(int worker, StoredPart::Answers& answers);
-  Status dispatch(int worker, LinkCall& call, StoredPart::Answer& answer,
-                  StoredPart::Answers& answers);
+  Status dispatch(StoredPart::From from, LinkCall& call,
+                  StoredPart::Answer& answer, StoredPart::Answers& answers);
   Result<std::shared_ptr<StoredPart>> find_or_add(const kv::AddPart& what);
   Result<std::shared_ptr<StoredPart>> part(int64_t number);
   std::vector<std::shared_ptr<StoredPart>> parts();

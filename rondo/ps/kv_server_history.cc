@@ -112,10 +112,14 @@ Status KvServer::replay(const LogRecord& record) {
       RONDO_ASSIGN_OR_RETURN(const auto at, part(update.part));
       return at->replay(update);
     }
-    case KvRecord::kLeave: {
+    case KvRecord::kLeave:
+    case KvRecord::kReturn: {
       const auto worker = static_cast<int>(reader.number());
-      if (worker >= 0 && worker < options_.rules.workers)
+      if (worker < 0 || worker >= options_.rules.workers) return {};
+      if (record.kind == static_cast<uint32_t>(KvRecord::kLeave))
         members_.leave(worker);
+      else
+        members_.return_from_leave(worker);
       return {};
     }
   }

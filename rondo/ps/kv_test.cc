@@ -117,6 +117,9 @@ TEST_P(KvTest, StepsDoNotWaitForBackupWorkers) {
   // Too late: dropped, and the worker sees where the others are.
   slow->push_pull("w", Tensor::full({2}, 100.0f), w).wait(soon()).value();
   EXPECT_THAT(values(w), Each(3));
+  // So its next push is in step again, and counts.
+  slow->push_pull("w", Tensor::full({2}, 10.0f), w).wait(soon()).value();
+  EXPECT_THAT(values(w), Each(13));
 }
 
 TEST_P(KvTest, AsynchronousPushesCountAtOnce) {

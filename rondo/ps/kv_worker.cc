@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "rondo/ps/slice.h"
@@ -26,6 +27,18 @@ Status place(const Result<LinkAnswer>& answer, Tensor into) {
   const Tensor& came = answer->tensors[0];
   if (came.data() != into.data() && came.bytes() > 0)
     std::memcpy(into.data(), came.data(), came.bytes());
+  return {};
+}
+
+// Notes which step the part has made.
+Status note(const Result<LinkAnswer>& answer, std::atomic<int64_t>& made) {
+  if (!answer.ok()) return answer.status();
+  RONDO_ASSIGN_OR_RETURN(const auto about,
+                         kv::PushAnswer::decode(answer->body));
+  int64_t known = made;
+  while (known < about.version &&
+         !made.compare_exchange_weak(known, about.version)) {
+  }
   return {};
 }
 
@@ -145,9 +158,15 @@ Status KvWorker::add_parts(Added& added, const Tensor* initial) {
   RONDO_RETURN_IF_ERROR(work.wait(Deadline::never())
                             .with_context(fmt::format(
                                 "cannot add the key \"{}\"", added.key.name)));
+  // A worker that is started again may have been killed between two parts of
+  // one push. Its next push is the same one for all of them: where it counted
+  // already, the server only acknowledges it.
+  int64_t sequence = std::numeric_limits<int64_t>::max();
+  for (const kv::PartAnswer& about : *abouts)
+    sequence = std::min(sequence, about.sequence);
   for (size_t i = 0; i < count; ++i) {
     added.parts[i].number = (*abouts)[i].part;
-    added.parts[i].sequence = (*abouts)[i].sequence;
+    added.parts[i].sequence = sequence;
   }
   return {};
 }
@@ -225,9 +244,19 @@ void KvWorker::send_push(const Part& part, const PushOptions& options,
   }
   link(part.range)
       .call(std::move(call), deadline(),
-            [work, to, pulls = push.pulls](const Result<LinkAnswer>& answer) {
-              work.finish_part(pulls ? place(answer, to) : answer.status());
+            [work, to, made = part.made,
+             pulls = push.pulls](const Result<LinkAnswer>& answer) {
+              Status status = note(answer, *made);
+              if (status.ok() && pulls) status = place(answer, to);
+              work.finish_part(status);
             });
+}
+
+void KvWorker::next_step(Added& added) {
+  int64_t all = std::numeric_limits<int64_t>::max();
+  for (const Part& part : added.parts) all = std::min<int64_t>(all, *part.made);
+  for (Part& part : added.parts)
+    part.sequence = std::max(part.sequence, all) + 1;
 }
 
 KvWork KvWorker::push_into(std::string_view key, const Tensor& gradient,
@@ -247,11 +276,10 @@ KvWork KvWorker::push_into(std::string_view key, const Tensor& gradient,
     // One more than parts: nobody calls `done` while the lock is held.
     work = KvWork(static_cast<int>((*added)->parts.size()) + 1,
                   sticky(std::move(options.done)));
-    for (Part& part : (*added)->parts) {
-      ++part.sequence;
+    next_step(**added);
+    for (const Part& part : (*added)->parts)
       send_push(part, options, {part_of(gradient, part.range)}, false, into,
                 work);
-    }
   }
   work.finish_part({});
   return work;

@@ -9,6 +9,7 @@
 //   worker->push_pull("w", gradient, w).wait(deadline).value();
 #pragma once
 
+#include <atomic>
 #include <limits>
 #include <map>
 #include <memory>
@@ -31,8 +32,8 @@ struct KvWorkerOptions {
   std::string token;
   bool shares_memory = true;
   Duration connect_timeout = seconds(60);
-  // Of each push and pull. A server that is started again within this time has
-  // not been away.
+  // Of each push and pull, an hour at most. A server that is started again
+  // within this time has not been away.
   Duration timeout = seconds(60);
   size_t most_part_bytes = ShardOptions().most_part_bytes;
 };
@@ -45,7 +46,8 @@ struct PushOptions {
 
 // Calls return at once; what is sent goes in the order of the calls, so values
 // come in the order in which they are asked for. A call's tensors are used
-// until its work is over, and gradients must not be changed before.
+// until its work is over, and gradients must not be changed before. Of each key
+// at most 64 pushes of the synchronous mode, and 1024 pulls, may be under way.
 // Thread-safe.
 class KvWorker {
  public:
@@ -89,6 +91,9 @@ class KvWorker {
     KeyPart range;
     int64_t number = 0;
     int64_t sequence = 0;  // of the last push
+    // Steps that it is known to have made, by all workers. Answers note it.
+    std::shared_ptr<std::atomic<int64_t>> made =
+        std::make_shared<std::atomic<int64_t>>(0);
   };
   struct Added {
     Key key;
@@ -121,6 +126,9 @@ class KvWorker {
   Status add_parts(Added& added, const Tensor* initial);
   KvWork push_into(std::string_view key, const Tensor& gradient,
                    const Tensor* into, PushOptions options);
+  // Numbers the next push of a key: behind the last, and behind what all its
+  // parts have made without this worker.
+  static void next_step(Added& added) RONDO_REQUIRES(added.mutex);
   void send_push(const Part& part, const PushOptions& options,
                  std::vector<Tensor> tensors, bool by_rows, const Tensor* into,
                  const KvWork& work);

@@ -34,7 +34,7 @@ Result<KvWorker::Divided> KvWorker::divide(std::string_view name,
   std::vector<RowsOfPart> made(added->parts.size());
   const auto all = indices.span<int64_t>();
   for (size_t k = 0; k < all.size(); ++k) {
-    if (all[k] < 0 || all[k] >= key.shape[0])
+    if (all[k] < 0 || all[k] >= key.shape.count() / width)
       return error(Code::kInvalidArgument, "there is no row {} in \"{}\" {}",
                    all[k], key.name, key.shape.to_string());
     size_t p = 0;
@@ -64,9 +64,9 @@ KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
     const MutexLock lock(added->mutex);
     work = KvWork(static_cast<int>(divided.size()) + 1,
                   sticky(std::move(options.done)));
+    next_step(*added);
     for (size_t p = 0; p < divided.size(); ++p) {
-      Part& part = added->parts[p];
-      ++part.sequence;
+      const Part& part = added->parts[p];
       Tensor some =
           Tensor::empty({divided[p].indices.count(), width}, rows.dtype());
       auto* to = static_cast<char*>(some.data());

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "rondo/base/crc32c.h"
@@ -18,7 +17,7 @@ namespace rondo {
 namespace {
 
 struct Front {
-  char magic[4] = {'R', 'L', 'O', 'G'};
+  uint32_t front_checksum = 0;
   uint32_t kind = 0;
   uint32_t checksum = 0;
   uint32_t body_bytes = 0;
@@ -26,12 +25,14 @@ struct Front {
 };
 static_assert(sizeof(Front) == 24);
 
-uint32_t checksum_of(const Front& front, std::string_view body,
-                     std::span<const Tensor> payload) {
-  uint32_t sum = crc32c(&front.body_bytes, sizeof front.body_bytes);
-  sum = crc32c(&front.payload_bytes, sizeof front.payload_bytes, sum);
-  sum = crc32c(&front.kind, sizeof front.kind, sum);
-  sum = crc32c(body.data(), body.size(), sum);
+uint32_t checksum_of(const Front& front) {
+  const size_t skip = sizeof front.front_checksum;
+  return crc32c(reinterpret_cast<const char*>(&front) + skip,
+                sizeof front - skip, crc32c("RLOG", 4));
+}
+
+uint32_t checksum_of(std::string_view body, std::span<const Tensor> payload) {
+  uint32_t sum = crc32c(body.data(), body.size());
   for (const Tensor& tensor : payload)
     sum = crc32c(tensor.data(), tensor.bytes(), sum);
   return sum;
@@ -66,7 +67,31 @@ Result<bool> read_at(int file, const std::string& path, uint64_t at, void* to,
   return true;
 }
 
+// Whether there is nothing but zeros from here on.
+Result<bool> zeros(int file, const std::string& path, uint64_t at,
+                   uint64_t end) {
+  std::vector<char> some(1 << 16);
+  for (; at < end; at += some.size()) {
+    some.resize(std::min<uint64_t>(some.size(), end - at));
+    RONDO_ASSIGN_OR_RETURN(const bool whole,
+                           read_at(file, path, at, some.data(), some.size()));
+    if (!whole ||
+        std::any_of(some.begin(), some.end(), [](char c) { return c != 0; }))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+Status sync_folder(const std::string& folder) {
+  const Fd opened(::open(folder.empty() ? "." : folder.c_str(),
+                         O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.valid() || ::fsync(opened.get()) != 0)
+    return errno_error(file_error_code(errno), errno,
+                       fmt::format("cannot sync the folder {}", folder));
+  return {};
+}
 
 Result<std::unique_ptr<LogFile>> LogFile::create(std::string path,
                                                  bool to_disk) {
@@ -76,11 +101,12 @@ Result<std::unique_ptr<LogFile>> LogFile::create(std::string path,
   std::unique_ptr<LogFile> made(new LogFile(path, file, to_disk));
   if (!to_disk) return made;
   // Its name, too, is on the disk then.
-  const std::string folder = path.substr(0, path.rfind('/') + 1);
-  const Fd parent(::open(folder.empty() ? "." : folder.c_str(),
-                         O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!parent.valid() || ::fsync(parent.get()) != 0)
-    return failed(errno, "create", path);
+  if (const Status status = sync_folder(path.substr(0, path.rfind('/') + 1));
+      !status.ok()) {
+    // Else nobody could create it again.
+    ::unlink(path.c_str());
+    return status;
+  }
   return made;
 }
 
@@ -97,7 +123,8 @@ Status LogFile::append(uint32_t kind, std::string_view body,
   front.kind = kind;
   front.body_bytes = static_cast<uint32_t>(body.size());
   for (const Tensor& tensor : payload) front.payload_bytes += tensor.bytes();
-  front.checksum = checksum_of(front, body, payload);
+  front.checksum = checksum_of(body, payload);
+  front.front_checksum = checksum_of(front);
   std::string begin(reinterpret_cast<const char*>(&front), sizeof front);
   begin += body;
   const MutexLock lock(mutex_);
@@ -136,15 +163,18 @@ Status read_log(const std::string& path,
     return failed(errno, "open", path);
   const auto end = static_cast<uint64_t>(about.st_size);
   uint64_t at = 0;
-  const Front expected;
   while (end - at >= sizeof(Front)) {
     Front front;
     RONDO_ASSIGN_OR_RETURN(bool whole,
                            read_at(file.get(), path, at, &front, sizeof front));
+    if (!whole || checksum_of(front) != front.front_checksum) {
+      RONDO_ASSIGN_OR_RETURN(const bool unwritten,
+                             zeros(file.get(), path, at, end));
+      if (!unwritten) return damaged(path, at);
+      break;
+    }
     const uint64_t left = end - at - sizeof front;
-    if (std::memcmp(front.magic, expected.magic, 4) != 0)
-      return damaged(path, at);
-    if (!whole || front.body_bytes > left ||
+    if (front.body_bytes > left ||
         front.payload_bytes > left - front.body_bytes)
       break;
     LogRecord record{
@@ -160,8 +190,7 @@ Status read_log(const std::string& path,
                                    record.payload.data(), front.payload_bytes));
     const uint64_t next = payload + front.payload_bytes;
     if (!whole || !all ||
-        checksum_of(front, record.body, {&record.payload, 1}) !=
-            front.checksum) {
+        checksum_of(record.body, {&record.payload, 1}) != front.checksum) {
       // Only the last record may be half written.
       if (next != end) return damaged(path, at);
       break;

@@ -1,11 +1,14 @@
 // LogFile: records, one behind the other, in a file that only grows.
 //
-//   record = "RLOG" u32 kind, u32 checksum, u32 bytes of body,
-//            u64 bytes of payload, body, payload           (little endian)
+//   record = front, body, payload
+//   front  = u32 checksum of "RLOG" and the rest of the front, u32 kind,
+//            u32 checksum of body and payload, u32 bytes of body,
+//            u64 bytes of payload                          (little endian)
 //
-// The checksum (CRC-32C) is of all but the first two fields and itself. A
-// process that is killed leaves at most its last record half written; who reads
-// the log stops there.
+// Checksums are CRC-32C. A process that is killed leaves at most its last
+// record half written, a machine that crashes perhaps zeros in place of it; who
+// reads the log stops there. A front has a checksum of its own, so that a
+// damaged length is not taken for a record that was cut off.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +60,9 @@ class LogFile {
   uint64_t bytes_ RONDO_GUARDED_BY(mutex_) = 0;
   Status failure_ RONDO_GUARDED_BY(mutex_);
 };
+
+// The names in a folder are on the disk when this returns.
+Status sync_folder(const std::string& folder);
 
 // Hands each whole record to `take`, and cuts the file off behind the last.
 Status read_log(const std::string& path,

@@ -5,7 +5,7 @@ namespace rondo {
 Members::Members(int workers, Duration patience)
     : patience_(patience), members_(static_cast<size_t>(workers)) {}
 
-Status Members::come(uint64_t link, const kv::Hello& hello) {
+Result<bool> Members::come(uint64_t link, const kv::Hello& hello) {
   const MutexLock lock(mutex_);
   const auto workers = static_cast<int64_t>(members_.size());
   if (hello.workers != workers)
@@ -24,12 +24,18 @@ Status Members::come(uint64_t link, const kv::Hello& hello) {
     return error(Code::kUnavailable,
                  "two processes say that they are worker {}: {} and {}",
                  hello.worker, member.name, hello.name);
+  if (member.incarnation == hello.incarnation && link < member.newest)
+    return error(Code::kUnavailable,
+                 "{} has come by a later link since it tried this one",
+                 hello.name);
+  member.newest = link;
   member.name = hello.name;
   member.incarnation = hello.incarnation;
   member.link = link;
   member.came = true;
-  member.left = false;
-  return {};
+  const bool returns = member.left && !hello.left;
+  member.left = hello.left;
+  return returns;
 }
 
 void Members::go(uint64_t link) {
@@ -44,6 +50,11 @@ void Members::go(uint64_t link) {
 void Members::leave(int worker) {
   const MutexLock lock(mutex_);
   members_[static_cast<size_t>(worker)].left = true;
+}
+
+void Members::return_from_leave(int worker) {
+  const MutexLock lock(mutex_);
+  members_[static_cast<size_t>(worker)].left = false;
 }
 
 int Members::worker_of(uint64_t link) const {

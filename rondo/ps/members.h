@@ -16,11 +16,12 @@ class Members {
  public:
   Members(int workers, Duration patience);
 
-  // A worker has come, or come back, by this link. An error when there is no
-  // such worker, or another process is it.
-  Status come(uint64_t link, const kv::Hello& hello);
+  // A worker has come, or come back, by this link; whether it had left. An
+  // error when there is no such worker, or another process is it.
+  Result<bool> come(uint64_t link, const kv::Hello& hello);
   void go(uint64_t link);
   void leave(int worker);
+  void return_from_leave(int worker);
 
   // The worker that speaks on this link; -1: none, or not any more.
   int worker_of(uint64_t link) const;
@@ -33,7 +34,8 @@ class Members {
   struct Member {
     std::string name;
     uint64_t incarnation = 0;
-    uint64_t link = 0;  // 0: none
+    uint64_t link = 0;    // 0: none
+    uint64_t newest = 0;  // of this process's links
     bool came = false;
     bool left = false;
     Clock::time_point gone;

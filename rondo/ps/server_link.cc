@@ -15,6 +15,13 @@ constexpr Duration kAttempt = std::chrono::seconds(5);
 // time, cannot be reached.
 constexpr Duration kGrace = std::chrono::seconds(2);
 
+// Behind this nothing of it is written to memory of ours, and its thread is not
+// in answered(). Who is about to send may hold it, too, so that letting go of
+// it would not be enough.
+void end(std::shared_ptr<Link> link) {
+  if (link) link->close(error(Code::kCancelled, "the worker gave the link up"));
+}
+
 }  // namespace
 
 ServerLink::ServerLink(Options options) : options_(std::move(options)) {}
@@ -59,7 +66,7 @@ ServerLink::~ServerLink() {
     const MutexLock lock(mutex_);
     link = take_link();
   }
-  link.reset();  // ends its thread, which may be in answered()
+  end(std::move(link));
   fail_all(error(Code::kCancelled, "the worker was closed"));
 }
 
@@ -76,9 +83,14 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
                                 .caller = options_.hello.name,
                                 .shares_memory = options_.shares_memory},
                                deadline));
+  kv::Hello hello = options_.hello;
+  {
+    const MutexLock lock(mutex_);
+    hello.left = left_;
+  }
   RONDO_ASSIGN_OR_RETURN(
       const LinkAnswer said,
-      link->call({kv::kHello, options_.hello.encode(), {}}, deadline));
+      link->call({kv::kHello, hello.encode(), {}}, deadline));
   RONDO_ASSIGN_OR_RETURN(const auto who, kv::HelloAnswer::decode(said.body));
   const MutexLock lock(mutex_);
   if (history_ == 0) history_ = who.history;
@@ -103,6 +115,7 @@ void ServerLink::call(LinkCall what, Deadline deadline, Done done) {
       const MutexLock lock(mutex_);
       failure = failure_;
       if (failure.ok()) {
+        if (what.method == kv::kLeave) left_ = true;
         number = next_++;
         open_.try_emplace(
             number,
@@ -175,14 +188,18 @@ void ServerLink::run() {
 void ServerLink::reconnect() {
   std::shared_ptr<Link> old;
   Status failure;
+  Duration attempt = kAttempt;
   {
     const MutexLock lock(mutex_);
     old = take_link();
     failure = failure_;
+    // Nobody else ends calls that are too late.
+    for (const auto& [number, one] : open_)
+      attempt = std::min<Duration>(attempt, one.deadline.left());
   }
-  old.reset();  // behind this, nothing of it is written to memory of ours
+  end(std::move(old));
   if (!failure.ok()) return fail_all(failure);
-  auto link = reach(Deadline(kAttempt));
+  auto link = reach(Deadline(attempt));
   if (!link.ok()) {
     const MutexLock lock(mutex_);
     trouble_ = link.status();
@@ -226,7 +243,7 @@ void ServerLink::expire() {
     silent = take_link();
     broken_ = true;
   }
-  silent.reset();
+  end(std::move(silent));
   for (auto& [number, one] : late)
     one.done(error(Code::kTimeout, "{} did not answer in time{}{}", name(),
                    trouble.ok() ? "" : ": ", trouble.message()));

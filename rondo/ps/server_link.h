@@ -36,7 +36,8 @@ class ServerLink {
 
   Status connect(Deadline deadline);
   // `done` is called once, on a thread of this object, at the deadline at the
-  // latest but for a moment.
+  // latest but for a moment; or 5 s later where the server cannot be reached
+  // and an attempt was under way that began before the call.
   void call(LinkCall what, Deadline deadline, Done done);
 
  private:
@@ -68,6 +69,8 @@ class ServerLink {
   CondVar changed_;
   bool stopping_ RONDO_GUARDED_BY(mutex_) = false;
   bool broken_ RONDO_GUARDED_BY(mutex_) = false;
+  // A new connection is no return from that.
+  bool left_ RONDO_GUARDED_BY(mutex_) = false;
   Status failure_ RONDO_GUARDED_BY(mutex_);  // for good
   Status trouble_ RONDO_GUARDED_BY(mutex_);  // why it cannot be reached now
   uint64_t history_ RONDO_GUARDED_BY(mutex_) = 0;

@@ -4,14 +4,26 @@
 #include <cmath>
 #include <cstring>
 
+#include "rondo/base/attempt.h"
 #include "rondo/kernels/cpu/dispatch.h"
 
 namespace rondo {
 namespace {
 
+// What a worker may make this server keep: pushes of steps that are not made
+// yet, and answers that wait, both of one part; and for how long.
+constexpr int64_t kMostAhead = 64;
+constexpr int64_t kMostWaiting = 1024;
+constexpr int64_t kMostMs = int64_t{1000} * 60 * 60;
+
 Deadline within(int64_t ms) {
-  return Deadline(std::chrono::milliseconds(
-      std::clamp<int64_t>(ms, 0, int64_t{1000} * 60 * 60 * 24 * 365)));
+  return Deadline(
+      std::chrono::milliseconds(std::clamp<int64_t>(ms, 0, kMostMs)));
+}
+
+// What a handler has caught, as a status: mostly that there is no memory.
+Status thrown() {
+  return attempt([]() -> Status { throw; });
 }
 
 }  // namespace
@@ -47,10 +59,14 @@ void StoredPart::initialize(const Tensor& value, Answers& answers,
               name(), value.count(), name_of(value.dtype()));
     return;
   }
-  status = log_.initialize(number_, value);
-  if (!status.ok()) return;
-  state_ =
+  // A copy: it may lie in a worker's memory, who must not be able to make what
+  // is logged differ from what is kept.
+  // Made before it is logged: behind the log nothing may fail.
+  KvState made =
       initial_state(rules_.optimizer, value.reshape({value.count()}).clone());
+  status = log_.initialize(number_, made.value);
+  if (!status.ok()) return;
+  state_ = std::move(made);
   initialized_ = true;
   settle_locked(answers);
 }
@@ -149,6 +165,14 @@ Status StoredPart::check_push(int worker, const kv::Push& call) const {
                  "push {} of {} came from {}, but the server knows only the "
                  "first {}: it has lost some",
                  call.sequence, name(), members_.describe(worker), counted);
+  if (rules_.mode == KvMode::kSync &&
+      call.sequence > std::max(version_, counted) + kMostAhead)
+    return error(Code::kMismatch,
+                 "push {} of {} came from {}, but only {} steps are made: wait "
+                 "for pushes before more than {} are under way",
+                 call.sequence, name(), members_.describe(worker), version_,
+                 kMostAhead);
+  if (call.pulls) RONDO_RETURN_IF_ERROR(check_waiting(worker));
   if (const auto at = steps_.find(call.sequence);
       at != steps_.end() && !at->second.empty() &&
       at->second.begin()->second.call.by_rows != call.by_rows)
@@ -158,30 +182,53 @@ Status StoredPart::check_push(int worker, const kv::Push& call) const {
   return {};
 }
 
-void StoredPart::push(int worker, const kv::Push& call,
+Status StoredPart::check_waiting(int worker) const {
+  const auto many =
+      std::count_if(waiting_.begin(), waiting_.end(),
+                    [&](const Waiting& one) { return one.worker == worker; });
+  if (many < kMostWaiting) return {};
+  return error(Code::kResource,
+               "{} pulls of {} by {} wait already: wait for them before more",
+               many, name(), members_.describe(worker));
+}
+
+void StoredPart::push(From from, const kv::Push& call,
                       std::vector<Tensor> tensors, Answer& answer,
                       Answers& answers) {
   auto gradient = gradient_of(call, std::move(tensors));
   const MutexLock lock(mutex_);
-  Status status = gradient.ok() ? check_push(worker, call) : gradient.status();
+  Status status =
+      gradient.ok() ? check_push(from.worker, call) : gradient.status();
   if (!status.ok()) return answers.add(std::move(answer), status);
-  Pushed pushed{call, std::move(*gradient), std::move(answer),
+  Pushed pushed{call, from.link, std::move(*gradient), std::move(answer),
                 within(call.timeout_ms)};
-  int64_t& counted = counted_[static_cast<size_t>(worker)];
+  int64_t& counted = counted_[static_cast<size_t>(from.worker)];
   if (rules_.mode == KvMode::kSync && call.sequence <= version_)
     counted = std::max(counted, call.sequence);  // too late: dropped
   if (call.sequence <= counted)
-    acknowledge(pushed, answers);
+    acknowledge(from.worker, pushed, answers);
   else if (rules_.mode == KvMode::kSync)
-    // A push that is sent again takes the place of the first, whose link is
-    // gone.
-    steps_[call.sequence].insert_or_assign(worker, std::move(pushed));
+    wait_for_others(from.worker, std::move(pushed), answers);
   else {
     Step alone;
-    alone.emplace(worker, std::move(pushed));
+    alone.emplace(from.worker, std::move(pushed));
     apply(std::move(alone), answers);
   }
   settle_locked(answers);
+}
+
+void StoredPart::wait_for_others(int worker, Pushed pushed, Answers& answers) {
+  Step& step = steps_[pushed.call.sequence];
+  const auto at = step.find(worker);
+  if (at == step.end()) {
+    step.emplace(worker, std::move(pushed));
+    return;
+  }
+  // A push that is sent again takes the place of the first, whose link is gone;
+  // but the first may come here last.
+  if (at->second.link <= pushed.link) std::swap(at->second, pushed);
+  answers.add(std::move(pushed.answer),
+              error(Code::kUnavailable, "the push was sent again"));
 }
 
 // Whether as many have pushed as are waited for. Who has left is not.
@@ -194,7 +241,9 @@ bool StoredPart::complete(const Step& step) const {
 }
 
 void StoredPart::apply(Step step, Answers& answers) {
-  PartUpdate update{number_, version_ + 1};
+  PartUpdate update;
+  update.part = number_;
+  update.version = version_ + 1;
   update.learning_rate = step.begin()->second.call.learning_rate;
   if (std::isnan(update.learning_rate))
     update.learning_rate = rules_.optimizer.learning_rate;
@@ -203,16 +252,36 @@ void StoredPart::apply(Step step, Answers& answers) {
     update.pushes.emplace_back(worker, pushed.call.sequence);
     gradients.push_back(std::move(pushed.gradient));
   }
-  update.gradient = mean_of(gradients);
-  // In the log first: what is acknowledged is in it.
-  failure_ = log_.update(update);
-  if (!failure_.ok()) {
-    for (auto& [worker, pushed] : step)
-      answers.add(std::move(pushed.answer), failure_);
-    return;
+  const Status status = log_and_make(update, gradients);
+  for (auto& [worker, pushed] : step) {
+    if (status.ok())
+      acknowledge(worker, pushed, answers);
+    else
+      answers.add(std::move(pushed.answer), status);
   }
-  make(update);
-  for (auto& [worker, pushed] : step) acknowledge(pushed, answers);
+}
+
+Status StoredPart::log_and_make(PartUpdate& update,
+                                std::span<const KvGradient> gradients) {
+  try {
+    update.gradient = mean_of(gradients);
+    // A single one is not copied by that, and may lie in the memory of a worker
+    // that was interrupted and uses it again. With a log it is read three
+    // times: for the checksum, for the file, and for the update.
+    if (log_.keeps && gradients.size() == 1 && !update.gradient.by_rows)
+      update.gradient.values = update.gradient.values.clone();
+  } catch (...) {
+    return thrown();
+  }
+  // In the log first: what is acknowledged is in it. What is in it and cannot
+  // be made is the end: the next one must not get its version.
+  try {
+    failure_ = log_.update(update);
+    if (failure_.ok()) make(update);
+  } catch (...) {
+    failure_ = thrown();
+  }
+  return failure_;
 }
 
 void StoredPart::make(const PartUpdate& update) {
@@ -229,20 +298,28 @@ void StoredPart::make(const PartUpdate& update) {
   }
 }
 
-void StoredPart::acknowledge(Pushed& pushed, Answers& answers) {
+void StoredPart::acknowledge(int worker, Pushed& pushed, Answers& answers) {
   if (!pushed.call.pulls)
-    answers.add(std::move(pushed.answer), LinkAnswer{});
+    answers.add(std::move(pushed.answer), LinkAnswer{push_answer(), {}});
   else
     waiting_.push_back({.step = pushed.call.sequence,
+                        .worker = worker,
+                        .pushed = true,
                         .answer = std::move(pushed.answer),
                         .deadline = pushed.deadline});
 }
 
+std::string StoredPart::push_answer() const {
+  return kv::PushAnswer{rules_.mode == KvMode::kSync ? version_ : 0}.encode();
+}
+
 // ---- Pulls and waits --------------------------------------------------------
 
-void StoredPart::pull(const kv::Pull& call, std::vector<Tensor> tensors,
-                      Answer& answer, Answers& answers) {
+void StoredPart::pull(From from, const kv::Pull& call,
+                      std::vector<Tensor> tensors, Answer& answer,
+                      Answers& answers) {
   Waiting one{.step = call.step,
+              .worker = from.worker,
               .by_rows = call.by_rows,
               .deadline = within(call.timeout_ms)};
   if (tensors.size() != (call.by_rows ? 1u : 0u))
@@ -252,8 +329,10 @@ void StoredPart::pull(const kv::Pull& call, std::vector<Tensor> tensors,
     if (!rows.ok()) return answers.add(std::move(answer), rows.status());
     one.indices = std::move(*rows);
   }
-  one.answer = std::move(answer);
   const MutexLock lock(mutex_);
+  const Status room = check_waiting(from.worker);
+  if (!room.ok()) return answers.add(std::move(answer), room);
+  one.answer = std::move(answer);
   waiting_.push_back(std::move(one));
   settle_locked(answers);
 }
@@ -276,16 +355,25 @@ void StoredPart::settle_locked(Answers& answers) {
       ++at;
       continue;
     }
-    if (failure_.ok())
-      answers.add(std::move(at->answer), value_for(*at));
-    else
-      answers.add(std::move(at->answer), failure_);
+    auto value = answer_for(*at);
+    answers.add(std::move(at->answer), std::move(value));
     at = waiting_.erase(at);
   }
 }
 
 bool StoredPart::ready(const Waiting& one) const {
   return initialized_ && awaited(one.step).empty();
+}
+
+Result<LinkAnswer> StoredPart::answer_for(const Waiting& one) const {
+  if (!failure_.ok()) return failure_;
+  try {
+    LinkAnswer made = value_for(one);
+    if (one.pushed) made.body = push_answer();
+    return made;
+  } catch (...) {
+    return thrown();
+  }
 }
 
 LinkAnswer StoredPart::value_for(const Waiting& one) const {
@@ -367,6 +455,7 @@ void StoredPart::look_after(Answers& answers) {
       answers.add(std::move(at->second.answer), why);
       at = step.erase(at);
     }
+  std::erase_if(steps_, [](const auto& one) { return one.second.empty(); });
 }
 
 }  // namespace rondo

@@ -52,8 +52,15 @@ class StoredPart {
   };
   // Keeps an update, or an initial value, for ever.
   struct Log {
+    bool keeps = false;  // whether there is one
     std::function<Status(const PartUpdate&)> update;
     std::function<Status(int64_t part, const Tensor& value)> initialize;
+  };
+
+  // Who calls, and by which link; later links have higher numbers.
+  struct From {
+    int worker = 0;
+    uint64_t link = 0;
   };
 
   StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
@@ -63,11 +70,12 @@ class StoredPart {
   // The first value wins.
   void initialize(const Tensor& value, Answers& answers, Status& status);
   kv::PartAnswer about(int worker) const;
-  // Both move `answer` away unless they throw.
-  void push(int worker, const kv::Push& call, std::vector<Tensor> tensors,
+  // Where they throw, `answer` is still the caller's, unless it was moved away
+  // and will be given.
+  void push(From from, const kv::Push& call, std::vector<Tensor> tensors,
             Answer& answer, Answers& answers);
-  void pull(const kv::Pull& call, std::vector<Tensor> tensors, Answer& answer,
-            Answers& answers);
+  void pull(From from, const kv::Pull& call, std::vector<Tensor> tensors,
+            Answer& answer, Answers& answers);
   // Ends the waits that are too long, or for somebody lost.
   void look_after(Answers& answers);
   // Somebody has left, so something may be complete.
@@ -82,14 +90,17 @@ class StoredPart {
  private:
   struct Pushed {
     kv::Push call;
+    uint64_t link = 0;
     KvGradient gradient;
     Answer answer;
     Deadline deadline = Deadline::never();
   };
   struct Waiting {
     int64_t step = 0;
-    Tensor indices;  // of rows
+    int worker = 0;
+    Tensor indices = {};  // of rows
     bool by_rows = false;
+    bool pushed = false;  // it is the answer to a push
     Answer answer;
     Deadline deadline = Deadline::never();
   };
@@ -100,12 +111,22 @@ class StoredPart {
   Result<Tensor> local_rows(const Tensor& indices) const;
   Status check_push(int worker, const kv::Push& call) const
       RONDO_REQUIRES(mutex_);
+  // Whether one more answer may wait.
+  Status check_waiting(int worker) const RONDO_REQUIRES(mutex_);
+  void wait_for_others(int worker, Pushed pushed, Answers& answers)
+      RONDO_REQUIRES(mutex_);
   bool complete(const Step& step) const;
   void apply(Step step, Answers& answers) RONDO_REQUIRES(mutex_);
+  Status log_and_make(PartUpdate& update, std::span<const KvGradient> gradients)
+      RONDO_REQUIRES(mutex_);
   void make(const PartUpdate& update) RONDO_REQUIRES(mutex_);
-  void acknowledge(Pushed& pushed, Answers& answers) RONDO_REQUIRES(mutex_);
+  void acknowledge(int worker, Pushed& pushed, Answers& answers)
+      RONDO_REQUIRES(mutex_);
   void settle_locked(Answers& answers) RONDO_REQUIRES(mutex_);
+  std::string push_answer() const RONDO_REQUIRES(mutex_);
   bool ready(const Waiting& one) const RONDO_REQUIRES(mutex_);
+  Result<LinkAnswer> answer_for(const Waiting& one) const
+      RONDO_REQUIRES(mutex_);
   LinkAnswer value_for(const Waiting& one) const RONDO_REQUIRES(mutex_);
   // Whom a pull of this step, or the next update, waits for.
   std::vector<int> awaited(int64_t step) const RONDO_REQUIRES(mutex_);
@@ -128,7 +149,8 @@ class StoredPart {
   std::vector<int64_t> counted_ RONDO_GUARDED_BY(mutex_);
   std::map<int64_t, Step> steps_ RONDO_GUARDED_BY(mutex_);  // by sequence
   std::list<Waiting> waiting_ RONDO_GUARDED_BY(mutex_);
-  // Why the log could not be written.
+  // Why the log could not be written, or what is in it could not be made. Ends
+  // everything about this part.
   Status failure_ RONDO_GUARDED_BY(mutex_);
 };
 
