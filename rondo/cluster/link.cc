@@ -108,8 +108,9 @@ void Link::call(LinkCall what, Done done) {
     if (failure.ok()) {
       message.id = state_->next++;
       if (state_->waiting.empty()) connection_->expect(true);
-      state_->waiting.try_emplace(
-          message.id, State::Waiting{std::move(done), std::move(what.into)});
+      auto& waiting = state_->waiting[message.id];
+      waiting.done.swap(done);
+      waiting.into = std::move(what.into);
     }
   }
   if (failure.ok())

@@ -105,8 +105,8 @@ KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                           .by_rows = true};
       link(part.range)
           .call({kv::kPull, pull.encode(), {divided[p].indices}}, deadline(),
-                [work, into, row_bytes,
-                 places = divided[p].places](const Result<LinkAnswer>& answer) {
+                [work, out = into, row_bytes, places = divided[p].places](
+                    const Result<LinkAnswer>& answer) mutable {
                   Status outcome = answer.status();
                   if (outcome.ok() &&
                       (answer->tensors.size() != 1 ||
@@ -115,7 +115,6 @@ KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                   if (outcome.ok()) {
                     const auto* from =
                         static_cast<const char*>(answer->tensors[0].data());
-                    Tensor out = into;
                     auto* to = static_cast<char*>(out.data());
                     for (const int64_t place : places) {
                       std::memcpy(to + static_cast<size_t>(place) * row_bytes,

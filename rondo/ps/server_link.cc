@@ -105,7 +105,8 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
   return link;
 }
 
-void ServerLink::call(LinkCall what, Deadline deadline, Done done) {
+void ServerLink::call(const LinkCall& what, Deadline deadline,
+                      const Done& done) {
   Status failure;
   {
     const MutexLock order(order_);

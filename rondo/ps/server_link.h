@@ -38,7 +38,7 @@ class ServerLink {
   // `done` is called once, on a thread of this object, at the deadline at the
   // latest but for a moment; or 5 s later where the server cannot be reached
   // and an attempt was under way that began before the call.
-  void call(LinkCall what, Deadline deadline, Done done);
+  void call(const LinkCall& what, Deadline deadline, const Done& done);
 
  private:
   struct Open {

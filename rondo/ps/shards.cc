@@ -1,6 +1,7 @@
 #include "rondo/ps/shards.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace rondo {
@@ -55,10 +56,8 @@ class Splitter {
     for (size_t s = 0; s < lacks.size() && begin < count; ++s) {
       const double share =
           static_cast<double>(lacks[s]) / static_cast<double>(left);
-      auto grains =
-          static_cast<int64_t>(static_cast<double>(count - begin) /
-                                   static_cast<double>(grain) * share +
-                               0.5);
+      const int64_t grains = std::llround(static_cast<double>(count - begin) /
+                                          static_cast<double>(grain) * share);
       left -= lacks[s];
       int64_t end = std::min(count, begin + grains * grain);
       if (left == 0) end = count;
