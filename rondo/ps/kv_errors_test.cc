@@ -57,6 +57,19 @@ TEST(KvErrors, RowsOutOfRange) {
                 HasSubstr("there is no row"));
 }
 
+// They are written into snapshots.
+TEST(KvErrors, NamesAreUtf8) {
+  const TestCluster cluster(with_rules({}));
+  auto worker = cluster.worker(0);
+  for (const char* name : {"\xff", "\x80", "a\xc3", "\xc0\xaf", "\xed\xa0\x80",
+                           "\xf4\x90\x80\x80"})
+    EXPECT_THAT(worker->add({{name, DType::kF32, {1}}}).message(),
+                HasSubstr("not UTF-8"));
+  for (const char* name :
+       {"", "w", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80"})
+    EXPECT_TRUE(worker->add({{name, DType::kF32, {1}}}).ok()) << name;
+}
+
 TEST(KvErrors, RowsOfNothing) {
   const TestCluster cluster(with_rules({}), 2);
   auto worker = cluster.worker(0);
@@ -95,12 +108,12 @@ TEST(KvErrors, WhoMayNotCome) {
               HasSubstr("one of 3 workers"));
   auto first = cluster.worker(0);
   with = cluster.worker_options(0);
-  with.connect_timeout = seconds(0.1);
+  with.connect_timeout = seconds(2);
   EXPECT_THAT(KvWorker::connect(with).status().message(),
               HasSubstr("two processes say that they are worker 0"));
   with = cluster.worker_options(1);
   with.servers = 2;
-  with.connect_timeout = seconds(0.1);
+  with.connect_timeout = seconds(1);
   EXPECT_EQ(KvWorker::connect(with).status().code(), Code::kTimeout);
 }
 

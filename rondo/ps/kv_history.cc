@@ -14,19 +14,26 @@ namespace {
 namespace fs = std::filesystem;
 
 // The numbers of the files "<what>-<number>" in a folder.
-std::set<int64_t> numbers_of(const std::string& folder, std::string_view what) {
+Result<std::set<int64_t>> numbers_of(const std::string& folder,
+                                     std::string_view what) {
   std::set<int64_t> numbers;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  std::error_code failure;
+  fs::directory_iterator entry(folder, failure);
+  for (; !failure && entry != fs::directory_iterator();
+       entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
     const std::string prefix = fmt::format("{}-", what);
     if (!name.starts_with(prefix)) continue;
     int64_t number = 0;
     const char* end = name.data() + name.size();
-    const auto [at, error] =
+    const auto [at, wrong] =
         std::from_chars(name.data() + prefix.size(), end, number);
-    if (error == std::errc() && at == end) numbers.insert(number);
+    if (wrong == std::errc() && at == end) numbers.insert(number);
   }
+  // Half a list would be taken for logs that are lost, or worse, for none.
+  if (failure)
+    return error(Code::kInvalidArgument, "cannot read the folder {}: {}",
+                 folder, failure.message());
   return numbers;
 }
 
@@ -72,14 +79,16 @@ Result<std::unique_ptr<KvHistory>> KvHistory::open(Options options,
 }
 
 Status KvHistory::read(const Restore& restore, const Replay& replay) {
-  const auto snapshots = numbers_of(options_.folder, "snapshot");
+  RONDO_ASSIGN_OR_RETURN(const auto snapshots,
+                         numbers_of(options_.folder, "snapshot"));
+  RONDO_ASSIGN_OR_RETURN(const auto logs, numbers_of(options_.folder, "log"));
   const int64_t first = snapshots.empty() ? 0 : *snapshots.rbegin();
   if (!snapshots.empty()) {
     RONDO_ASSIGN_OR_RETURN(KvImage image, read_image(path("snapshot", first)));
     RONDO_RETURN_IF_ERROR(restore(std::move(image)));
   }
   int64_t last = first - 1;
-  for (const int64_t number : numbers_of(options_.folder, "log")) {
+  for (const int64_t number : logs) {
     if (number < first) continue;
     if (number != last + 1)
       return error(Code::kInvalidArgument,
@@ -88,6 +97,10 @@ Status KvHistory::read(const Restore& restore, const Replay& replay) {
                    path("log", last + 1));
     last = number;
     RONDO_RETURN_IF_ERROR(read_log(path("log", number), replay));
+    // A server that is often started again takes snapshots, too.
+    std::error_code ignored;
+    const auto size = fs::file_size(path("log", number), ignored);
+    if (!ignored) bytes_ += size;
   }
   return begin_log(last + 1);
 }
@@ -108,7 +121,9 @@ Status KvHistory::append(KvRecord kind, std::string_view body,
     const MutexLock lock(mutex_);
     log = log_;
   }
-  for (const Tensor& tensor : payload) bytes_ += tensor.bytes();
+  uint64_t bytes = kLogFrontBytes + body.size();
+  for (const Tensor& tensor : payload) bytes += tensor.bytes();
+  bytes_ += bytes;
   return log->append(static_cast<uint32_t>(kind), body, payload);
 }
 
@@ -120,18 +135,23 @@ Status KvHistory::snapshot(const std::function<KvImage()>& image) {
     const MutexLock lock(mutex_);
     number = number_ + 1;
   }
-  bytes_ = 0;
+  const uint64_t before = bytes_;
   RONDO_RETURN_IF_ERROR(begin_log(number));
   RONDO_RETURN_IF_ERROR(write_image(path("snapshot", number), image()));
+  bytes_ -= before;
   remove_before(number);
   return {};
 }
 
 void KvHistory::remove_before(int64_t number) const {
   std::error_code ignored;
-  for (const std::string_view what : {"log", "snapshot"})
-    for (const int64_t old : numbers_of(options_.folder, what))
+  for (const std::string_view what : {"log", "snapshot"}) {
+    // What cannot be removed now is removed after the next snapshot.
+    const auto numbers = numbers_of(options_.folder, what);
+    if (!numbers.ok()) continue;
+    for (const int64_t old : *numbers)
       if (old < number) fs::remove(path(what, old), ignored);
+  }
 }
 
 }  // namespace rondo

@@ -53,7 +53,7 @@ class KvHistory {
   mutable Mutex mutex_;
   int64_t number_ RONDO_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<LogFile> log_ RONDO_GUARDED_BY(mutex_);
-  std::atomic<uint64_t> bytes_{0};  // appended since the last snapshot
+  std::atomic<uint64_t> bytes_{0};  // of logs, since the last snapshot
 };
 
 }  // namespace rondo

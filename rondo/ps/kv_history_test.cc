@@ -27,6 +27,18 @@ void add(KvWorker& worker) {
   pulled(worker, "e", {100, 4});
 }
 
+// Until there is one that the server will begin with.
+void wait_for_snapshot(const TestFolder& folder, int server) {
+  const Deadline deadline = soon();
+  while (!deadline.passed()) {
+    for (const auto& entry : std::filesystem::directory_iterator(
+             fmt::format("{}/server-{}", folder.path(), server)))
+      if (entry.path().filename().string().starts_with("snapshot-")) return;
+    std::this_thread::yield();
+  }
+  ADD_FAILURE() << "no snapshot of server " << server;
+}
+
 TEST(KvHistory, AServerThatComesBackHasEverything) {
   for (const bool snapshots : {false, true}) {
     const TestFolder folder;
@@ -42,6 +54,7 @@ TEST(KvHistory, AServerThatComesBackHasEverything) {
     Tensor e = Tensor::zeros({100, 4}), rows = Tensor::zeros({100, 4});
     for (int step = 0; step < 12; ++step) {
       if (step % 3 == 2) {
+        if (snapshots) wait_for_snapshot(folder, step % 2);
         cluster.stop(step % 2);
         cluster.start(step % 2);
       }
@@ -121,6 +134,43 @@ TEST(KvHistory, SnapshotsTakeThePlaceOfLogs) {
   EXPECT_THAT(values(pulled(*worker, "w", {40'000})), Each(200));
 }
 
+// What earlier starts have logged counts, too.
+TEST(KvHistory, ServersThatAreOftenStartedTakeSnapshots) {
+  const TestFolder folder;
+  KvServerOptions options = kept(folder, {.optimizer = adding()});
+  options.snapshot_bytes = 400'000;
+  TestCluster cluster(options);
+  auto worker = cluster.worker(0);
+  add(*worker);  // 160 KB
+  for (int step = 0; step < 2; ++step) {
+    worker->push("w", Tensor::full({40'000}, 1.0f)).wait(soon()).value();
+    cluster.stop(0);
+    cluster.start(0);
+  }
+  wait_for_snapshot(folder, 0);
+  EXPECT_THAT(values(pulled(*worker, "w", {40'000})), Each(2));
+}
+
+TEST(KvHistory, ASnapshotThatFailsIsStillDue) {
+  const TestFolder folder;
+  auto history =
+      KvHistory::open({.folder = folder.path(), .snapshot_bytes = 100}, {}, {})
+          .value();
+  // Records without a payload have bytes, too.
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(history->grown()) << i;
+    ASSERT_TRUE(history->append(KvRecord::kLeave, "12").ok());
+  }
+  EXPECT_TRUE(history->grown());
+  EXPECT_THROW((void)history->snapshot([]() -> KvImage {
+    throw Error(Code::kResource, "no memory");
+  }),
+               Error);
+  EXPECT_TRUE(history->grown());
+  ASSERT_TRUE(history->snapshot([] { return KvImage(); }).ok());
+  EXPECT_FALSE(history->grown());
+}
+
 TEST(KvHistory, AWorkerThatComesBackGoesOn) {
   const TestFolder folder;
   const TestCluster cluster(kept(folder, {.optimizer = adding()}), 2);
@@ -180,7 +230,7 @@ TEST(KvHistory, WithoutAFolderEverythingIsLost) {
 TEST(KvHistory, AServerThatStaysAwayEndsCalls) {
   TestCluster cluster(with_rules({}));
   auto options = cluster.worker_options(0);
-  options.timeout = seconds(0.3);
+  options.timeout = seconds(1.5);
   auto worker = KvWorker::connect(options).value();
   add(*worker);
   cluster.stop(0);

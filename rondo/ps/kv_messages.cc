@@ -4,6 +4,30 @@
 
 namespace rondo::kv {
 
+namespace {
+
+bool is_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<uint8_t>(text[at++]);
+    if (first < 0x80) continue;
+    const int more = (first & 0xe0) == 0xc0   ? 1
+                     : (first & 0xf0) == 0xe0 ? 2
+                     : (first & 0xf8) == 0xf0 ? 3
+                                              : 0;
+    uint32_t code = first & (0x3fu >> more);
+    for (int i = 0; i < more; ++i, ++at) {
+      if (at == text.size() || (text[at] & 0xc0) != 0x80) return false;
+      code = code << 6 | (text[at] & 0x3fu);
+    }
+    constexpr uint32_t kLeast[] = {UINT32_MAX, 0x80, 0x800, 0x10000};
+    if (code < kLeast[more] || code > 0x10ffff || code >> 11 == 0x1b)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Status damaged(std::string_view what) {
   return error(Code::kInvalidArgument,
                "{} of a parameter server's makes no sense", what);
@@ -21,6 +45,9 @@ Result<Key> read_key(wire::Reader& reader) {
   constexpr int64_t kMostRank = 64;
   Key key;
   key.name = reader.text();
+  // Snapshots, and messages, have it as text.
+  if (!is_utf8(key.name))
+    return error(Code::kInvalidArgument, "the name of a key is not UTF-8");
   const int64_t dtype = reader.number();
   key.by_rows = reader.number() != 0;
   const int64_t rank = reader.number();

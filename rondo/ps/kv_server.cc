@@ -13,6 +13,8 @@ namespace {
 
 // How often somebody looks for waits that are over.
 constexpr Duration kLook = std::chrono::milliseconds(50);
+// After a snapshot that could not be written.
+constexpr Duration kRetry = std::chrono::seconds(10);
 
 Status check(const KvServerOptions& options) {
   const KvRules& rules = options.rules;
@@ -38,7 +40,10 @@ Result<std::unique_ptr<KvServer>> KvServer::start(KvServerOptions options) {
   std::unique_ptr<KvServer> made(new KvServer(std::move(options)));
   RONDO_RETURN_IF_ERROR(made->open_history());
   RONDO_RETURN_IF_ERROR(made->listen());
-  made->thread_ = std::thread([server = made.get()] { server->look_after(); });
+  KvServer* server = made.get();
+  made->thread_ = std::thread([server] { server->look_after(); });
+  if (made->history_)
+    made->snapshots_ = std::thread([server] { server->take_snapshots(); });
   return made;
 }
 
@@ -64,6 +69,7 @@ KvServer::~KvServer() {
     stop_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  if (snapshots_.joinable()) snapshots_.join();
 }
 
 Status KvServer::listen() {
@@ -270,14 +276,30 @@ void KvServer::look_after() {
     if (!looked.ok())
       log(LogLevel::kWarning, "parameter server {} could not end waits: {}",
           options_.server, looked.message());
-    if (!history_ || !history_->grown()) continue;
+  }
+}
+
+// Apart from look_after(): an image of many bytes takes seconds, and waits are
+// to end meanwhile.
+void KvServer::take_snapshots() {
+  Duration pause = kLook;
+  for (;;) {
+    {
+      const MutexLock lock(mutex_);
+      const Deadline next(pause);
+      while (!stopping_ && !next.passed()) stop_.wait_for(mutex_, next.left());
+      if (stopping_) return;
+    }
+    pause = kLook;
+    if (!history_->grown()) continue;
+    const Status status =
+        attempt([&] { return history_->snapshot([this] { return image(); }); });
+    if (status.ok()) continue;
     // The logs are all there still, so it is tried again later.
-    if (const Status status = attempt(
-            [&] { return history_->snapshot([this] { return image(); }); });
-        !status.ok())
-      log(LogLevel::kWarning,
-          "parameter server {} could not write a snapshot: {}", options_.server,
-          status.message());
+    pause = kRetry;
+    log(LogLevel::kWarning,
+        "parameter server {} could not write a snapshot: {}", options_.server,
+        status.message());
   }
 }
 

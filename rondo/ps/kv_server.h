@@ -76,7 +76,9 @@ class KvServer {
   Result<std::shared_ptr<StoredPart>> find_or_add(const kv::AddPart& what);
   Result<std::shared_ptr<StoredPart>> part(int64_t number);
   std::vector<std::shared_ptr<StoredPart>> parts();
+  // Each the work of a thread.
   void look_after();
+  void take_snapshots();
 
   const KvServerOptions options_;
   Members members_;
@@ -95,6 +97,7 @@ class KvServer {
 
   std::unique_ptr<LinkServer> links_;
   std::thread thread_;
+  std::thread snapshots_;
 };
 
 }  // namespace rondo

@@ -287,7 +287,7 @@ TEST(Kv, LostBackupWorkersAreNotMissed) {
 TEST(Kv, WaitsEndAndSayForWhom) {
   const TestCluster cluster(with_rules({.workers = 2}));
   auto options = cluster.worker_options(0);
-  options.timeout = seconds(0.2);
+  options.timeout = seconds(1.5);
   auto a = KvWorker::connect(options).value();
   const std::vector<Key> keys = {{"w", DType::kF32, {1}}};
   ASSERT_TRUE(a->add(keys).ok());

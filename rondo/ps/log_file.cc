@@ -23,7 +23,7 @@ struct Front {
   uint32_t body_bytes = 0;
   uint64_t payload_bytes = 0;
 };
-static_assert(sizeof(Front) == 24);
+static_assert(sizeof(Front) == kLogFrontBytes);
 
 uint32_t checksum_of(const Front& front) {
   const size_t skip = sizeof front.front_checksum;

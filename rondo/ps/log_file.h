@@ -24,6 +24,8 @@
 
 namespace rondo {
 
+constexpr uint64_t kLogFrontBytes = 24;
+
 struct LogRecord {
   uint32_t kind = 0;
   std::string body;
