@@ -143,7 +143,7 @@ Status KvWorker::add_parts(Added& added, const Tensor* initial) {
                   kv::AddPart{added.key, range.begin, range.end}.encode(),
                   {}};
     if (initial != nullptr) call.tensors.push_back(part_of(*initial, range));
-    link(range).call(std::move(call), deadline(),
+    link(range).call(call, deadline(),
                      [work, abouts, i](const Result<LinkAnswer>& answer) {
                        Status status = answer.status();
                        if (answer.ok()) {
@@ -243,7 +243,7 @@ void KvWorker::send_push(const Part& part, const PushOptions& options,
     call.into = {to};
   }
   link(part.range)
-      .call(std::move(call), deadline(),
+      .call(call, deadline(),
             [work, to, made = part.made,
              pulls = push.pulls](const Result<LinkAnswer>& answer) {
               Status status = note(answer, *made);
