@@ -93,7 +93,7 @@ Status sync_folder(const std::string& folder) {
   return {};
 }
 
-Result<std::unique_ptr<LogFile>> LogFile::create(std::string path,
+Result<std::unique_ptr<LogFile>> LogFile::create(const std::string& path,
                                                  bool to_disk) {
   const int file =
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -38,7 +38,7 @@ class LogFile {
   // A new file; an error when there is one. `to_disk`: append() returns once
   // the record is on the disk; else once the system has it, which outlives this
   // process, but not the machine.
-  static Result<std::unique_ptr<LogFile>> create(std::string path,
+  static Result<std::unique_ptr<LogFile>> create(const std::string& path,
                                                  bool to_disk);
   ~LogFile();
   LogFile(const LogFile&) = delete;

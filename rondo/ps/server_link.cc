@@ -18,7 +18,7 @@ constexpr Duration kGrace = std::chrono::seconds(2);
 // Behind this nothing of it is written to memory of ours, and its thread is not
 // in answered(). Who is about to send may hold it, too, so that letting go of
 // it would not be enough.
-void end(std::shared_ptr<Link> link) {
+void end(const std::shared_ptr<Link>& link) {
   if (link) link->close(error(Code::kCancelled, "the worker gave the link up"));
 }
 
@@ -66,7 +66,7 @@ ServerLink::~ServerLink() {
     const MutexLock lock(mutex_);
     link = take_link();
   }
-  end(std::move(link));
+  end(link);
   fail_all(error(Code::kCancelled, "the worker was closed"));
 }
 
@@ -197,7 +197,7 @@ void ServerLink::reconnect() {
     for (const auto& [number, one] : open_)
       attempt = std::min<Duration>(attempt, one.deadline.left());
   }
-  end(std::move(old));
+  end(old);
   if (!failure.ok()) return fail_all(failure);
   auto link = reach(Deadline(attempt));
   if (!link.ok()) {
@@ -243,7 +243,7 @@ void ServerLink::expire() {
     silent = take_link();
     broken_ = true;
   }
-  end(std::move(silent));
+  end(silent);
   for (auto& [number, one] : late)
     one.done(error(Code::kTimeout, "{} did not answer in time{}{}", name(),
                    trouble.ok() ? "" : ": ", trouble.message()));
