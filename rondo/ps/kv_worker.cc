@@ -259,6 +259,27 @@ void KvWorker::next_step(Added& added) {
     part.sequence = std::max(part.sequence, all) + 1;
 }
 
+KvWork KvWorker::refuse(const Status& why, const KvWork::Done& done) {
+  if (done) done(why);
+  return KvWork(why);
+}
+
+KvWork KvWorker::to_each_part(Added& added, bool pushes, KvWork::Done done,
+                              const Send& send) {
+  KvWork work;
+  {
+    const MutexLock lock(added.mutex);
+    // One more than parts: nobody calls `done` while the lock is held.
+    work = KvWork(static_cast<int>(added.parts.size()) + 1,
+                  pushes ? sticky(std::move(done)) : std::move(done));
+    if (pushes) next_step(added);
+    for (size_t p = 0; p < added.parts.size(); ++p)
+      send(p, added.parts[p], work);
+  }
+  work.finish_part({});
+  return work;
+}
+
 KvWork KvWorker::push_into(std::string_view key, const Tensor& gradient,
                            const Tensor* into, PushOptions options) {
   auto added = find(key);
@@ -266,23 +287,13 @@ KvWork KvWorker::push_into(std::string_view key, const Tensor& gradient,
   if (status.ok()) status = check(**added, gradient, "a gradient");
   if (status.ok() && into != nullptr)
     status = check(**added, *into, "memory for the value");
-  if (!status.ok()) {
-    if (options.done) options.done(status);
-    return KvWork(status);
-  }
-  KvWork work;
-  {
-    const MutexLock lock((*added)->mutex);
-    // One more than parts: nobody calls `done` while the lock is held.
-    work = KvWork(static_cast<int>((*added)->parts.size()) + 1,
-                  sticky(std::move(options.done)));
-    next_step(**added);
-    for (const Part& part : (*added)->parts)
-      send_push(part, options, {part_of(gradient, part.range)}, false, into,
-                work);
-  }
-  work.finish_part({});
-  return work;
+  if (!status.ok()) return refuse(status, options.done);
+  return to_each_part(**added, true, std::move(options.done),
+                      [&](size_t, const Part& part, const KvWork& work) {
+                        send_push(part, options,
+                                  {part_of(gradient, part.range)}, false, into,
+                                  work);
+                      });
 }
 
 KvWork KvWorker::push(std::string_view key, const Tensor& gradient,
@@ -300,29 +311,20 @@ KvWork KvWorker::pull(std::string_view key, const Tensor& into,
   auto added = find(key);
   Status status = added.status();
   if (status.ok()) status = check(**added, into, "memory for the value");
-  if (!status.ok()) {
-    if (done) done(status);
-    return KvWork(status);
-  }
-  KvWork work;
-  {
-    const MutexLock lock((*added)->mutex);
-    work =
-        KvWork(static_cast<int>((*added)->parts.size()) + 1, std::move(done));
-    for (const Part& part : (*added)->parts) {
-      const kv::Pull pull{.part = part.number,
-                          .step = part.sequence,
-                          .timeout_ms = timeout_ms()};
-      const Tensor to = part_of(into, part.range);
-      link(part.range)
-          .call({kv::kPull, pull.encode(), {}, {to}}, deadline(),
-                [work, to](const Result<LinkAnswer>& answer) {
-                  work.finish_part(place(answer, to));
-                });
-    }
-  }
-  work.finish_part({});
-  return work;
+  if (!status.ok()) return refuse(status, done);
+  return to_each_part(**added, false, std::move(done),
+                      [&](size_t, const Part& part, const KvWork& work) {
+                        const kv::Pull pull{.part = part.number,
+                                            .step = part.sequence,
+                                            .timeout_ms = timeout_ms()};
+                        const Tensor to = part_of(into, part.range);
+                        link(part.range)
+                            .call({kv::kPull, pull.encode(), {}, {to}},
+                                  deadline(),
+                                  [work, to](const Result<LinkAnswer>& answer) {
+                                    work.finish_part(place(answer, to));
+                                  });
+                      });
 }
 
 }  // namespace rondo

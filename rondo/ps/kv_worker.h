@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -124,6 +125,12 @@ class KvWorker {
                          const Tensor& values) const;
   Status claim(const std::vector<Key>& keys, std::vector<bool>& mine);
   Status add_parts(Added& added, const Tensor* initial);
+  static KvWork refuse(const Status& why, const KvWork::Done& done);
+  // Calls `send` for each part of a key, in order, to send a call that ends a
+  // part of the work which this returns. Pushes are a new step.
+  using Send = std::function<void(size_t, const Part&, const KvWork&)>;
+  KvWork to_each_part(Added& added, bool pushes, KvWork::Done done,
+                      const Send& send);
   KvWork push_into(std::string_view key, const Tensor& gradient,
                    const Tensor* into, PushOptions options);
   // Numbers the next push of a key: behind the last, and behind what all its

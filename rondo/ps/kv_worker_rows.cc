@@ -16,6 +16,38 @@ Status check_rows(const Key& key, const Tensor& indices, const Tensor& rows) {
                key.name, name_of(key.dtype), key.shape.to_string());
 }
 
+// Rows of `from` at these places, one behind the other.
+Tensor gather(const Tensor& from, const std::vector<int64_t>& places,
+              int64_t width) {
+  Tensor made =
+      Tensor::empty({static_cast<int64_t>(places.size()), width}, from.dtype());
+  const size_t bytes = static_cast<size_t>(width) * size_of(from.dtype());
+  const auto* in = static_cast<const char*>(from.data());
+  auto* out = static_cast<char*>(made.data());
+  for (const int64_t place : places) {
+    std::memcpy(out, in + static_cast<size_t>(place) * bytes, bytes);
+    out += bytes;
+  }
+  return made;
+}
+
+// Puts what a server has sent to its places.
+Status scatter(const Result<LinkAnswer>& answer,
+               const std::vector<int64_t>& places, size_t row_bytes,
+               Tensor into) {
+  if (!answer.ok()) return answer.status();
+  if (answer->tensors.size() != 1 ||
+      answer->tensors[0].bytes() != places.size() * row_bytes)
+    return kv::damaged("the answer to a pull of rows");
+  const auto* from = static_cast<const char*>(answer->tensors[0].data());
+  auto* to = static_cast<char*>(into.data());
+  for (const int64_t place : places) {
+    std::memcpy(to + static_cast<size_t>(place) * row_bytes, from, row_bytes);
+    from += row_bytes;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<KvWorker::Divided> KvWorker::divide(std::string_view name,
@@ -51,83 +83,40 @@ Result<KvWorker::Divided> KvWorker::divide(std::string_view name,
 KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
                            const Tensor& rows, PushOptions options) {
   const Result<Divided> found = divide(key, indices, rows);
-  if (!found.ok()) {
-    if (options.done) options.done(found.status());
-    return KvWork(found.status());
-  }
-  const auto& [added, divided] = *found;
-  const int64_t width = added->key.width();
-  const size_t row_bytes = static_cast<size_t>(width) * size_of(rows.dtype());
-  const auto* from = static_cast<const char*>(rows.data());
-  KvWork work;
-  {
-    const MutexLock lock(added->mutex);
-    work = KvWork(static_cast<int>(divided.size()) + 1,
-                  sticky(std::move(options.done)));
-    next_step(*added);
-    for (size_t p = 0; p < divided.size(); ++p) {
-      const Part& part = added->parts[p];
-      Tensor some =
-          Tensor::empty({divided[p].indices.count(), width}, rows.dtype());
-      auto* to = static_cast<char*>(some.data());
-      for (const int64_t place : divided[p].places) {
-        std::memcpy(to, from + static_cast<size_t>(place) * row_bytes,
-                    row_bytes);
-        to += row_bytes;
-      }
-      send_push(part, options, {std::move(some), divided[p].indices}, true,
-                nullptr, work);
-    }
-  }
-  work.finish_part({});
-  return work;
+  if (!found.ok()) return refuse(found.status(), options.done);
+  Added& added = *found->added;
+  return to_each_part(
+      added, true, std::move(options.done),
+      [&](size_t p, const Part& part, const KvWork& work) {
+        const RowsOfPart& some = found->parts[p];
+        send_push(part, options,
+                  {gather(rows, some.places, added.key.width()), some.indices},
+                  true, nullptr, work);
+      });
 }
 
 KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                            const Tensor& into, KvWork::Done done) {
   const Result<Divided> found = divide(key, indices, into);
-  if (!found.ok()) {
-    if (done) done(found.status());
-    return KvWork(found.status());
-  }
-  const auto& [added, divided] = *found;
+  if (!found.ok()) return refuse(found.status(), done);
+  Added& added = *found->added;
   const size_t row_bytes =
-      static_cast<size_t>(added->key.width()) * size_of(added->key.dtype);
-  KvWork work;
-  {
-    const MutexLock lock(added->mutex);
-    work = KvWork(static_cast<int>(divided.size()) + 1, std::move(done));
-    for (size_t p = 0; p < divided.size(); ++p) {
-      const Part& part = added->parts[p];
-      const kv::Pull pull{.part = part.number,
-                          .step = part.sequence,
-                          .timeout_ms = timeout_ms(),
-                          .by_rows = true};
-      link(part.range)
-          .call({kv::kPull, pull.encode(), {divided[p].indices}}, deadline(),
-                [work, out = into, row_bytes, places = divided[p].places](
-                    const Result<LinkAnswer>& answer) mutable {
-                  Status outcome = answer.status();
-                  if (outcome.ok() &&
-                      (answer->tensors.size() != 1 ||
-                       answer->tensors[0].bytes() != places.size() * row_bytes))
-                    outcome = kv::damaged("the answer to a pull of rows");
-                  if (outcome.ok()) {
-                    const auto* from =
-                        static_cast<const char*>(answer->tensors[0].data());
-                    auto* to = static_cast<char*>(out.data());
-                    for (const int64_t place : places) {
-                      std::memcpy(to + static_cast<size_t>(place) * row_bytes,
-                                  from, row_bytes);
-                      from += row_bytes;
-                    }
-                  }
-                  work.finish_part(outcome);
-                });
-    }
-  }
-  work.finish_part({});
-  return work;
+      static_cast<size_t>(added.key.width()) * size_of(added.key.dtype);
+  return to_each_part(
+      added, false, std::move(done),
+      [&](size_t p, const Part& part, const KvWork& work) {
+        const kv::Pull pull{.part = part.number,
+                            .step = part.sequence,
+                            .timeout_ms = timeout_ms(),
+                            .by_rows = true};
+        const RowsOfPart& some = found->parts[p];
+        link(part.range)
+            .call({kv::kPull, pull.encode(), {some.indices}}, deadline(),
+                  [work, into, row_bytes,
+                   places = some.places](const Result<LinkAnswer>& answer) {
+                    work.finish_part(scatter(answer, places, row_bytes, into));
+                  });
+      });
 }
 
 }  // namespace rondo
