@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   Graph grows;
   placeholder(grows, {.name = "x"});
   try {
-    extend_graph(grows, text);
+    extend_graph(grows, 1, text);
   } catch (const Error&) {
   }
   return 0;
