@@ -13,7 +13,10 @@ namespace {
 // Compiles nothing; a step gives back what it is fed.
 struct FakeWorker final : Worker {
   std::vector<std::string> devices() const override { return {}; }
-  Result<int64_t> add(std::vector<Part>) override { return 1; }
+  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline,
+                      const Cancellation&) override {
+    return 1;
+  }
   void remove(int64_t) override {}
   void run(StepCall call, Done done) override { done(std::move(call.feeds)); }
   void cancel(int64_t, const Status&) override {}
@@ -52,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
       });
   std::atomic<int> asked = 0, answered = 0;
   {
-    ThreadCache threads;
+    RunThreads threads;
     WorkerService service(
         worker, *steps, threads,
         [](const std::vector<Worker::Part>&, Deadline) { return Status(); });
