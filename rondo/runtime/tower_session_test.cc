@@ -63,7 +63,8 @@ std::vector<float> trained(Graph& g, const Towers& t, const Shape& shape,
   }
   std::vector<float> all;
   for (int i = 0; i < 4; ++i)
-    all.push_back(session.run({t.loss}, feeds, {t.train}).value()[0].span<float>()[0]);
+    all.push_back(
+        session.run({t.loss}, feeds, {t.train}).value()[0].span<float>()[0]);
   const auto logits =
       session.run({t.logits[0], t.logits[1]}, {feeds[0], feeds[2]}).value();
   for (const Tensor& tensor : logits)
@@ -77,8 +78,8 @@ void expect_the_same(Model& model, const Shape& shape) {
   const Towers t = towers(g, model, shape);
   const auto one = trained(
       g, t, shape, {.intra_op_threads = 1, .allow_soft_placement = true});
-  const auto two = trained(
-      g, t, shape, {.intra_op_threads = 1, .devices = {{"cpu", 2}}});
+  const auto two =
+      trained(g, t, shape, {.intra_op_threads = 1, .devices = {{"cpu", 2}}});
   EXPECT_LT(one[3], one[0]);
   EXPECT_THAT(two, testing::Pointwise(testing::FloatNear(1e-4), one));
 }
