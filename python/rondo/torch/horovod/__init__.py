@@ -29,6 +29,13 @@ from .basics import (
 )
 from .compression import Compression
 from .errors import HorovodInternalError, HostsUpdatedInterrupt
+from .functions import (
+    allgather_object,
+    broadcast_object,
+    broadcast_object_fn,
+    broadcast_optimizer_state,
+    broadcast_parameters,
+)
 from .operations import (
     Adasum,
     Average,
@@ -53,12 +60,14 @@ from .operations import (
     sparse_allreduce_async,
     synchronize,
 )
+from .optimizer import DistributedOptimizer
 from .process_sets import (
     ProcessSet,
     add_process_set,
     global_process_set,
     remove_process_set,
 )
+from .sync_batch_norm import SyncBatchNorm
 from .synchronous import (
     allgather,
     allreduce,
@@ -77,6 +86,7 @@ __all__ = [
     "Adasum",
     "Average",
     "Compression",
+    "DistributedOptimizer",
     "HorovodInternalError",
     "HostsUpdatedInterrupt",
     "Max",
@@ -84,9 +94,11 @@ __all__ = [
     "ProcessSet",
     "Product",
     "Sum",
+    "SyncBatchNorm",
     "add_process_set",
     "allgather",
     "allgather_async",
+    "allgather_object",
     "allreduce",
     "allreduce_",
     "allreduce_async",
@@ -98,6 +110,10 @@ __all__ = [
     "broadcast_",
     "broadcast_async",
     "broadcast_async_",
+    "broadcast_object",
+    "broadcast_object_fn",
+    "broadcast_optimizer_state",
+    "broadcast_parameters",
     "ccl_built",
     "cross_rank",
     "cross_size",
