@@ -34,7 +34,7 @@ def same_on_all(model):
     return all(torch.equal(flat, one) for one in hvd.allgather(flat[None]))
 
 
-def train(rank, size, steps=4, passes=1, clip=False, **options):
+def train(rank, size, steps=3, passes=1, clip=False, **options):
     """Losses aside: whether `size` ranks end where one with the whole batch does."""
     model, alone = network(), network()
     sgd = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -116,7 +116,7 @@ def check_adasum_optimizer(rank, size):
         sgd, named_parameters=model.named_parameters(), op=hvd.Adasum
     )
     before = loss_of(model, batch(0, rank, size)).item()
-    for _ in range(20):
+    for _ in range(8):
         optimizer.zero_grad()
         loss_of(model, batch(0, rank, size)).backward()
         optimizer.step()

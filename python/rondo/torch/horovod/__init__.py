@@ -3,6 +3,7 @@
 Names, defaults and exceptions are those of horovod.torch.
 """
 
+from . import elastic
 from .basics import (
     ccl_built,
     cross_rank,
@@ -119,6 +120,7 @@ __all__ = [
     "cross_size",
     "cuda_built",
     "ddl_built",
+    "elastic",
     "global_process_set",
     "gloo_built",
     "gloo_enabled",

@@ -77,6 +77,18 @@ def shutdown():
         _process.timeline.stop()
 
 
+def leave():
+    """Leaves at once, without the others' consent: those that do not know yet that
+    the group has failed know it then."""
+    from . import operations
+
+    if _process.engine is not None:
+        _process.engine.abandon()
+        _process.engine = None
+        _process.hosts = None
+        operations.forget()
+
+
 atexit.register(shutdown)
 
 

@@ -1,9 +1,10 @@
 """Engine: runs the operations of this rank together with those of the others.
 
 An operation that a thread asks for is told to rank 0, whose Coordinator decides
-which operations the ranks run and in which order; each runs them as it hears.
-Three threads: one tells (on rank 0: decides), one listens, and on rank 0 one
-runs, which on the others the listener does.
+which operations the ranks run and in which order; each runs them as it hears. On
+rank 0 one thread listens, and another runs what was decided; on the others, which
+hear only of decisions, one thread does both. While rank 0 runs an operation, what
+gets ready meanwhile gathers, and small tensors of it are reduced at once.
 
 A failure of an operation that the ranks do not agree on is that operation's.
 All others are final: what is under way and what is asked for later fails with
@@ -13,7 +14,6 @@ the same text.
 import contextlib
 import logging
 import os
-import queue
 import threading
 import time
 
@@ -45,17 +45,18 @@ class Engine:
         self._entries = {}  # by (set, name); guarded by it, as are those below
         self._since = {}  # when they were asked for
         self._failure = ""
+        self.on_failure = None  # called once, on whichever thread
         self._closed = False
         self.groups = {0: Group(store, range(size), rank, settings, "hvd")}
         self._post = Post(self.groups[0].backend)
+        self._telling = threading.Lock()  # held while sending to rank 0
+        self._told = threading.Condition()  # guards the coordinator
         self._coordinator = Coordinator(size, settings) if rank == 0 else None
-        self._inbox = queue.SimpleQueue()  # (rank, requests); None: the end
-        self._decided = queue.SimpleQueue()  # decisions, on rank 0
+        self._ended = False  # close() wants the threads to end
         self._over = threading.Event()  # all ranks have shut down
         self._threads = []
-        self._start(self._decide if rank == 0 else self._tell)
         if rank == 0:
-            self._start(self._run_decided)
+            self._start(self._decide)
         if size > 1:
             self._start(self._hear_requests if rank == 0 else self._hear_decisions)
 
@@ -87,8 +88,16 @@ class Engine:
             self._entries[key] = entry
             self._since[key] = time.monotonic()
         self._timeline.begin(request.name, f"NEGOTIATE_{request.kind.upper()}")
-        self._inbox.put((self.rank, [request]))
+        self._tell(request)
         return entry
+
+    def wait(self, entry):
+        """The outcome of an operation, when it has one."""
+        while not entry.done.wait(1.0):
+            self._watch()
+        if entry.error is not None:
+            raise entry.error
+        return entry.outcome
 
     def _check(self, request):
         if self._pid != os.getpid():
@@ -104,6 +113,14 @@ class Engine:
         with self._lock:
             return self._failure
 
+    def abandon(self):
+        """Ends the group on all ranks, if it has not failed, and closes."""
+        self.on_failure = None
+        if not self.failure():
+            self.groups[0].backend.abort()
+            self._fail("the ranks are to meet again")
+        self.close()
+
     def close(self):
         """Leaves the job. The others have a few seconds to do so too, then what
         they ask of this rank fails."""
@@ -115,13 +132,15 @@ class Engine:
             self._closed = True
             lost = bool(self._failure)
         if not lost:
-            self._inbox.put((self.rank, [Request("shutdown", "shutdown")]))
-            self._over.wait(_GOODBYE)
+            with contextlib.suppress(dist.DistBackendError):
+                self._tell(Request("shutdown", "shutdown"))
+                self._over.wait(_GOODBYE)
         self._fail("hvd.shutdown() was called")
         for group in self.groups.values():
             group.close("hvd.shutdown() was called")
-        self._inbox.put(None)
-        self._decided.put(None)
+        with self._told:
+            self._ended = True
+            self._told.notify()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(_GOODBYE)
@@ -129,25 +148,19 @@ class Engine:
 
     # ---- Telling and deciding -----------------------------------------------
 
-    def _gathered(self, tick):
-        """What has come in, at once; waits for the first of it. None: the end."""
-        items = []
-        with contextlib.suppress(queue.Empty):
-            items.append(self._inbox.get(timeout=tick))
-            while True:
-                items.append(self._inbox.get_nowait())
-        return None if None in items else items
+    def _tell(self, request):
+        if self.rank == 0:
+            self._hear(0, [request])
+        else:
+            with self._telling:
+                self._post.send(0, [request])
 
-    def _tick(self):
-        times = (self._settings.stall_warning, self._settings.stall_error)
-        return min([1.0, *(seconds / 4 for seconds in times if seconds > 0)])
-
-    def _tell(self):
-        while (items := self._gathered(self._tick())) is not None:
-            requests = [request for _, some in items for request in some]
-            if requests:
-                self._post.send(0, requests)
-            self._watch()
+    def _hear(self, rank, requests):
+        now = time.monotonic()
+        with self._told:
+            for request in requests:
+                self._coordinator.submit(rank, Request(*request), now)
+            self._told.notify()
 
     def _watch(self):
         """Rank 0 reports what is late, unless it is late itself."""
@@ -159,31 +172,38 @@ class Engine:
         if late > limit + _SLACK:
             self._fail(f"rank 0, which decides, has not answered for {late:.0f} s")
 
-    def _decide(self):
-        while (items := self._gathered(self._tick())) is not None:
-            now = time.monotonic()
-            for rank, requests in items:
-                for request in requests:
-                    self._coordinator.submit(rank, Request(*request), now)
-            for warning in self._coordinator.stalled(now):
-                log.warning("rondo.torch: %s", warning)
-            self._deliver(self._coordinator.take())
+    def _tick(self):
+        times = (self._settings.stall_warning, self._settings.stall_error)
+        return min([1.0, *(seconds / 4 for seconds in times if seconds > 0)])
 
-    def _deliver(self, decisions):
-        for rank in range(1, self.size):
-            his = [decision for ranks, decision in decisions if rank in ranks]
-            if his:
-                # One that has left need not know.
-                with contextlib.suppress(dist.DistBackendError):
-                    self._post.send(rank, his)
-        for ranks, decision in decisions:
-            if 0 in ranks:
-                self._decided.put(decision)
+    def _decided(self):
+        """What is to be run next; waits for it. None: the end."""
+        with self._told:
+            while not self._ended:
+                for warning in self._coordinator.stalled(time.monotonic()):
+                    log.warning("rondo.torch: %s", warning)
+                decisions = self._coordinator.take()
+                if decisions:
+                    return decisions
+                self._told.wait(self._tick())
+        return None
+
+    def _decide(self):
+        while (decisions := self._decided()) is not None:
+            for rank in range(1, self.size):
+                his = [decision for ranks, decision in decisions if rank in ranks]
+                if his:
+                    # One that has left need not know.
+                    with contextlib.suppress(dist.DistBackendError):
+                        self._post.send(rank, his)
+            for ranks, decision in decisions:
+                if 0 in ranks:
+                    self._run(decision)
 
     def _hear_requests(self):
         while True:
             try:
-                self._inbox.put(self._post.receive())
+                self._hear(*self._post.receive())
             except dist.DistBackendError as error:
                 self._lost(str(error))
                 return
@@ -203,10 +223,6 @@ class Engine:
             self._fail(text)
 
     # ---- Running ------------------------------------------------------------
-
-    def _run_decided(self):
-        while (decision := self._decided.get()) is not None:
-            self._run(decision)
 
     def _run(self, decision):
         if decision.kind == "shutdown":
@@ -261,5 +277,8 @@ class Engine:
             entries = list(self._entries.values())
             self._entries.clear()
             self._since.clear()
+            told = None if self._closed else self.on_failure
         for entry in entries:
             entry.fail(HorovodInternalError(text))
+        if told is not None:
+            told()

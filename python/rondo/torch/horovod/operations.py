@@ -11,7 +11,7 @@ import warnings
 import torch
 
 from . import basics
-from .process_sets import global_process_set, wait
+from .process_sets import global_process_set
 from .request import Request
 
 Average = "Average"
@@ -52,7 +52,7 @@ def synchronize(handle):
     if entry is None:
         return None
     try:
-        return wait(entry)
+        return basics.engine().wait(entry)
     finally:
         if entry.done.is_set():
             _handles.pop(handle, None)
@@ -385,7 +385,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
 def barrier(process_set=global_process_set):
     """Returns when all ranks of the set have called it."""
     _members("barrier", process_set)
-    wait(_submit_entry("barrier", [], None, process_set, None))
+    basics.engine().wait(_submit_entry("barrier", [], None, process_set, None))
 
 
 def join(device=-1):
@@ -393,4 +393,7 @@ def join(device=-1):
     in the operations of the others without adding to them. Gives the rank that
     joined last."""
     del device
-    return wait(basics.engine().submit(Request("join", "join")))
+    engine = basics.engine()
+    last = engine.wait(engine.submit(Request("join", "join")))
+    _unnamed.clear()  # those that joined late have called more than others
+    return last

@@ -77,7 +77,7 @@ def add_process_set(process_set):
             raise ValueError(f"there is a process set of these ranks already: {one}")
     name = f"add_process_set.{ranks}"
     entry = engine.submit(Request("add_process_set", name, ranks=ranks))
-    process_set.process_set_id = wait(entry)
+    process_set.process_set_id = engine.wait(entry)
     _sets[process_set.process_set_id] = process_set
     return process_set
 
@@ -88,16 +88,9 @@ def remove_process_set(process_set):
     if not made:  # not made, or the one of all ranks
         return False
     name = f"remove_process_set.{made}"
-    entry = basics.engine().submit(Request("remove_process_set", name, root=made))
-    removed = bool(wait(entry))
+    engine = basics.engine()
+    entry = engine.submit(Request("remove_process_set", name, root=made))
+    removed = bool(engine.wait(entry))
     _sets.pop(made, None)
     process_set.process_set_id = None
     return removed
-
-
-def wait(entry):
-    """The outcome of an operation, when it has one."""
-    entry.done.wait()
-    if entry.error is not None:
-        raise entry.error
-    return entry.outcome
