@@ -161,6 +161,17 @@ void Job::time_is_up() {
   end_all();
 }
 
+bool Job::goes_on_without(int failed, const std::string& reason) {
+  if (options_.min_ranks == 0 || exit_code_ || ending_) return false;
+  const int left = options_.ranks - failed_ranks_ - failed;
+  if (left < options_.min_ranks) return false;
+  failed_ranks_ += failed;
+  output_.say(fmt::format("rondo: {}; {} {} on (--min-ranks {})", reason, left,
+                          left == 1 ? "rank goes" : "ranks go",
+                          options_.min_ranks));
+  return true;
+}
+
 bool Job::decide(int exit_code, const std::string& reason) {
   if (exit_code_) return false;
   exit_code_ = exit_code;
@@ -202,10 +213,11 @@ void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   if (wait_status == 0) return;
   const std::string where =
       link.host() == "localhost" ? "" : " on " + link.host();
-  if (!decide(exit_code_of(wait_status),
-              fmt::format("rank {} (pid {}{}) {}", rank, ranks_[rank].pid,
-                          where, describe_exit(wait_status))))
-    return;
+  const std::string reason =
+      fmt::format("rank {} (pid {}{}) {}", rank, ranks_[rank].pid, where,
+                  describe_exit(wait_status));
+  if (goes_on_without(1, reason)) return;
+  if (!decide(exit_code_of(wait_status), reason)) return;
   failed_rank_ = rank;
   loop_->after(options_.grace, [this] {
     if (all_closed() || ending_) return;
@@ -242,16 +254,19 @@ void Job::on_closed(AgentLink& link, const Status& status) {
       if (const std::string rest = agent.errors.take_rest(); !rest.empty())
         output_.say(fmt::format("[{}] {}", link.host(), rest));
   bool started = false;
+  int lost = 0;
   for (int i = 0; i < link.spec().count; ++i) {
     Rank& rank = ranks_[link.spec().first_rank + i];
     started = started || rank.pid != 0;
+    if (!rank.exited) ++lost;
     rank.exited = true;
   }
   if (status.ok()) return;
-  decide(255, started ? fmt::format("lost {} on {}: {}", ranks_of(link),
-                                    link.host(), status.message())
-                      : fmt::format("cannot start {} on {}: {}", ranks_of(link),
-                                    link.host(), status.message()));
+  const std::string reason =
+      fmt::format("{} {} on {}: {}", started ? "lost" : "cannot start",
+                  ranks_of(link), link.host(), status.message());
+  if (started && goes_on_without(lost, reason)) return;
+  decide(255, reason);
   loop_->after(started ? options_.grace : Duration::zero(),
                [this] { end_all(); });
 }
