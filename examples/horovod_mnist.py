@@ -30,11 +30,11 @@ class Net(nn.Module):
 
 def digits(count, seed):
     """Pictures of 12 x 12: a pattern for each digit, and noise."""
-    patterns = torch.rand(10, 1, 12, 12, generator=torch.Generator().manual_seed(1))
+    patterns = torch.randn(10, 1, 12, 12, generator=torch.Generator().manual_seed(1))
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(10, (count,), generator=generator)
     noise = torch.randn(count, 1, 12, 12, generator=generator)
-    return TensorDataset(patterns[labels] + 0.4 * noise, labels)
+    return TensorDataset(patterns[labels] + 0.5 * noise, labels)
 
 
 def loader_of(data, batch_size):
@@ -80,7 +80,7 @@ def main():
 
     model = Net()
     scale = 1 if args.use_adasum else hvd.size()
-    optimizer = optim.SGD(model.parameters(), lr=args.lr * scale, momentum=0.5)
+    optimizer = optim.SGD(model.parameters(), lr=args.lr * scale, momentum=0.9)
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
     hvd.broadcast_optimizer_state(optimizer, root_rank=0)
     compression = hvd.Compression.fp16 if args.fp16_allreduce else hvd.Compression.none

@@ -23,7 +23,8 @@ struct JobOptions {
 
 // The first thing that goes wrong decides the exit code and is told at once;
 // what follows from it is not told again. A rank whose failure leaves
-// `min_ranks` others is told of, and decides nothing. Used from the thread that made it.
+// `min_ranks` others is told of, and decides nothing. Used from the thread that
+// made it.
 class Job : private AgentLink::Listener {
  public:
   // From here on SIGINT, SIGTERM and SIGHUP wait for run().
@@ -77,7 +78,7 @@ class Job : private AgentLink::Listener {
   void end_leftovers();
 
   const JobOptions options_;
-  int failed_ranks_ = 0;  // of those that the job goes on without
+  int failed_ranks_ = 0;            // of those that the job goes on without
   const std::set<pid_t> not_ours_;  // children from before the job
   std::unique_ptr<EventLoop> loop_;
   SignalWatch signals_;

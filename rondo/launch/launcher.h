@@ -38,11 +38,11 @@ struct RunOptions {
 };
 
 // Runs the job to its end and returns its exit code: 0 when every rank returned
-// 0 (or failed and left `min_ranks` others), otherwise that of the first rank that failed (128 + signal), 124 after the
-// time-out, 128 + signal when the launcher was told to end, 255 when a host
-// could not be reached, 126 or 127 when the program cannot be started. What
-// went wrong is on standard error. No process of the job is left when it
-// returns.
+// 0 (or failed and left `min_ranks` others), otherwise that of the first rank
+// that failed (128 + signal), 124 after the time-out, 128 + signal when the
+// launcher was told to end, 255 when a host could not be reached, 126 or 127
+// when the program cannot be started. What went wrong is on standard error. No
+// process of the job is left when it returns.
 //
 // Serves the job's store. A job on this host alone uses the loopback interface
 // unless `interface` says otherwise, so nothing listens on the network.

@@ -13,7 +13,6 @@ import torch
 from horovod_ranks import raises
 from launchers_test import RONDO, ROOT
 
-
 SHORT = ("--epochs", "2", "--samples", "240", "--lr", "0.03")
 
 

@@ -16,27 +16,25 @@ x = hvd.allreduce(torch.tensor([1.0 + hvd.rank()]), op=hvd.Sum)
 # One write, so that lines of several ranks do not mix.
 os.write(1, f"sum {x.item()} of {hvd.size()} on {hvd.local_size()}\\n".encode())
 """
-WITH_BACKEND = """
-import os
-import torch
+BESIDE = """
 import torch.distributed as dist
-import rondo.torch as hvd
-hvd.init()
 dist.init_process_group("rondo")
 x = torch.ones(1)
 dist.all_reduce(x)
 y = hvd.allreduce(x, op=hvd.Sum)
 dist.destroy_process_group()
-os.write(1, f"sum {x.item()} then {y.item()}\\n".encode())
+os.write(1, f"{x.item()} then {y.item()}\\n".encode())
 """
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_launcher(launcher, tmp_path):
+    """Also beside torch.distributed's own groups."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(PROGRAM + BESIDE)
     said = start(launcher, program)
     assert said.count("sum 3.0 of 2 on 2") == 2, said
+    assert said.count("2.0 then 4.0") == 2, said
 
 
 def test_without_a_launcher(tmp_path):
@@ -46,14 +44,6 @@ def test_without_a_launcher(tmp_path):
         [sys.executable, program], capture_output=True, text=True, timeout=100
     )
     assert said.stdout == "sum 1.0 of 1 on 1\n", said.stderr
-
-
-@pytest.mark.parametrize("launcher", ["rondo", "torchrun"])
-def test_beside_torch_distributed(launcher, tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(WITH_BACKEND)
-    said = start(launcher, program)
-    assert said.count("sum 2.0 then 4.0") == 2, said
 
 
 def test_the_program_of_the_docs(tmp_path):
@@ -67,13 +57,12 @@ def test_the_program_of_the_docs(tmp_path):
     assert len(losses) == 3 and float(losses[2]) < float(losses[0]), losses
 
 
-@pytest.mark.parametrize("option", [None, "--fp16-allreduce", "--use-adasum"])
-def test_mnist(option):
+def test_mnist():
     program = ROOT / "examples" / "horovod_mnist.py"
-    args = ["--epochs", "1", "--samples", "800", *([option] if option else [])]
+    args = ["--epochs", "1", "--samples", "1000", "--fp16-allreduce"]
     said = start("rondo", program, *args)
     accuracy = float(re.search(r"epoch 0: accuracy ([0-9.]+)", said).group(1))
-    assert accuracy > 0.3, said
+    assert accuracy > 0.5, said
 
 
 def test_benchmark():
