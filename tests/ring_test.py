@@ -47,6 +47,50 @@ def test_cpp_trains_as_one_process(program):
         assert losses(ranks, *program) == pytest.approx(alone, abs=2e-5), ranks
 
 
+FACTORS = """
+import numpy as np
+import rondo as rd
+from rondo import models
+
+strategy = rd.train.Ring(factors=True)
+rank, size = strategy.rank, strategy.size
+rd.set_random_seed(1)
+x = rd.placeholder(rd.float32, [None, 20])
+y = rd.placeholder(rd.int64, [None])
+loss = models.loss(y, models.MLP(units=(64, 32))(x))
+opt = strategy.distribute(rd.train.MomentumOptimizer(0.05, 0.9))
+train_op = opt.minimize(loss)
+explained = strategy.explain().splitlines()
+if size > 1:
+    row = 4 * (20 + 64) * (size - 1)
+    assert explained[0] == f"mlp/dense1/kernel: factors, {row} bytes a row", explained
+    assert sum(": bucket, " in line for line in explained) == 3, explained
+random = np.random.default_rng(7)
+with rd.train.MonitoredTrainingSession() as session:
+    for step in range(8):
+        labels = random.integers(0, 10, 64)
+        inputs = labels[:, None] / 5 - 1 + random.normal(0, 0.3, (64, 20))
+        part = {x: inputs[rank::size].astype(np.float32), y: labels[rank::size]}
+        session.run(train_op, part)
+        now = session.run(loss, {x: inputs.astype(np.float32), y: labels})
+        if rank == 0:
+            print(f"step {step}: loss {now:.6f}", flush=True)
+"""
+
+
+def test_factors_train_as_one_process(tmp_path):
+    python = tmp_path / "factors.py"
+    python.write_text(FACTORS)
+    for program in (
+        [sys.executable, python],
+        [BUILD / "tests/trainer", "lenet", 8, "factors"],
+    ):
+        alone = losses(1, *program)
+        assert len(alone) == 8 and len(set(alone)) == 8
+        for ranks in (2, 4):
+            assert losses(ranks, *program) == pytest.approx(alone, abs=2e-5), ranks
+
+
 def test_single_ranks_train_for_themselves():
     done = rondo_run(
         *["-n", 2, "--no-prefix", "--strategy", "single", "--"],

@@ -486,7 +486,14 @@ class Strategy:
     def single() -> Strategy: ...
     @staticmethod
     def ring(
-        *, first_bucket_bytes: float, bucket_bytes: float, wire: str
+        *,
+        first_bucket_bytes: float,
+        bucket_bytes: float,
+        wire: str,
+        factors: str,
+        factor_rows: int,
+        link_rate: float,
+        flop_rate: float,
     ) -> Strategy: ...
     @property
     def name(self) -> str: ...
@@ -498,6 +505,7 @@ class Strategy:
         self,
         gradients: Sequence[tuple[Value, Value | None, Value | None, Value]],
     ) -> list[tuple[Value, Value | None, Value | None]]: ...
+    def explain(self) -> str: ...
     def initializer(self, graph: Graph) -> Node: ...
     def broadcast(self, graph: Graph) -> Node: ...
     def check_replicas(

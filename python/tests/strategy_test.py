@@ -50,6 +50,15 @@ def test_wire_has_to_be_a_type():
         rd.train.Ring(wire="float7")
 
 
+def test_factors_are_on_off_or_auto():
+    with pytest.raises(rd.InvalidArgumentError, match="expected auto, on or off"):
+        rd.train.Ring(factors="yes")
+
+
+def test_alone_there_is_nothing_to_explain():
+    assert rd.train.Single().explain() == ""
+
+
 def test_a_finished_graph_takes_no_exchange():
     strategy = rd.train.Single()
     model()

@@ -25,6 +25,10 @@ struct ExchangeOptions {
 RONDO_API std::vector<Value> all_reduce(const std::vector<Value>& values,
                                         const ExchangeOptions& options,
                                         bool average, DType wire);
+// The rows of all ranks, which have equally many, one rank's behind the
+// other's; `wire` as above.
+RONDO_API Value all_gather(Value rows, const ExchangeOptions& options,
+                           DType wire);
 // The rows and indices of all ranks, one rank's behind the other's.
 struct Rows {
   Value values;

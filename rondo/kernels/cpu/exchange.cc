@@ -76,6 +76,20 @@ class AllReduce final : public ExchangeKernel {
   const DType wire_;
 };
 
+class AllGather final : public ExchangeKernel {
+ public:
+  explicit AllGather(const Node& node)
+      : ExchangeKernel(node), wire_(node.attrs().get<DType>("wire")) {}
+
+ private:
+  Status exchange_by(Exchange& exchange, KernelContext& c) override {
+    c.set_output(0, c.input(0));
+    return exchange.all_gather(c.output(0), wire_, c.allocator());
+  }
+
+  const DType wire_;
+};
+
 class AllGatherRows final : public ExchangeKernel {
  public:
   using ExchangeKernel::ExchangeKernel;
@@ -107,6 +121,7 @@ class Broadcast final : public ExchangeKernel {
 
 void register_exchange_kernels(KernelRegistry& kernels) {
   kernels.add("AllReduce", "cpu", from_class<AllReduce>());
+  kernels.add("AllGather", "cpu", from_class<AllGather>());
   kernels.add("AllGatherRows", "cpu", from_class<AllGatherRows>());
   kernels.add("Broadcast", "cpu", from_class<Broadcast>());
 }
