@@ -35,7 +35,8 @@ Strategy made(Make make) {
 // RingOptions, by their names in Python.
 Strategy ring(double first_bucket_bytes, double bucket_bytes,
               const std::string& wire, const std::string& factors,
-              int64_t factor_rows, double link_rate, double flop_rate) {
+              int64_t factor_rows, double link_rate, double flop_rate,
+              int accumulate) {
   const auto dtype = dtype_from_name(wire);
   if (!dtype)
     throw Error(
@@ -47,7 +48,8 @@ Strategy ring(double first_bucket_bytes, double bucket_bytes,
       .factors = {.use = parse_factor_use(factors).value(),
                   .rows = factor_rows,
                   .link_rate = link_rate,
-                  .flop_rate = flop_rate}};
+                  .flop_rate = flop_rate},
+      .accumulate = accumulate};
   return made([&] { return Strategy::ring(options); });
 }
 
@@ -102,12 +104,13 @@ void bind_strategy(nb::module_& m) {
       .def_static("ring", &ring, nb::kw_only(), nb::arg("first_bucket_bytes"),
                   nb::arg("bucket_bytes"), nb::arg("wire"), nb::arg("factors"),
                   nb::arg("factor_rows"), nb::arg("link_rate"),
-                  nb::arg("flop_rate"))
+                  nb::arg("flop_rate"), nb::arg("accumulate"))
       .def_prop_ro("name", &Strategy::name)
       .def_prop_ro("rank", &Strategy::rank)
       .def_prop_ro("size", &Strategy::size)
       .def("exchange", &exchange, nb::arg("gradients"),
            "The mean of each gradient over all ranks.")
+      .def_prop_ro("accumulate", &Strategy::accumulate)
       .def("explain", &Strategy::explain)
       .def(
           "initializer",

@@ -55,6 +55,11 @@ def test_factors_are_on_off_or_auto():
         rd.train.Ring(factors="yes")
 
 
+def test_a_step_is_one_run_or_more():
+    with pytest.raises(rd.InvalidArgumentError, match="accumulate is 0"):
+        rd.train.Ring(accumulate=0)
+
+
 def test_alone_there_is_nothing_to_explain():
     assert rd.train.Single().explain() == ""
 

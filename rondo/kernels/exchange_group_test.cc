@@ -92,6 +92,21 @@ TEST_F(ExchangeGroupTest, IssuesByRunInTheOrderOfTheirBeginning) {
   group->end(late, {});
 }
 
+TEST_F(ExchangeGroupTest, WhatIsLeftOutHoldsNothingUp) {
+  ExchangeRun run;
+  expect(run, {0, 1});
+  auto second = submit(run, 1, 1);
+  group->leave_out(run, 0);
+  EXPECT_TRUE(second.get().ok());
+  group->end(run, {});
+  ExchangeRun next;
+  expect(next, {0});
+  group->leave_out(next, 0);
+  group->end(next, {});
+  EXPECT_THAT(log->issued, ElementsAre(1));
+  EXPECT_THAT(log->aborts, IsEmpty());
+}
+
 TEST_F(ExchangeGroupTest, ARunThatFailsBetweenItsExchangesEndsTheGroup) {
   ExchangeRun run;
   expect(run, {0, 1, 2});

@@ -70,7 +70,8 @@ std::vector<GradientAndVariable> exchanged_gradients(
   Graph& graph = gradients[0].variable.graph();
   const NameScope scope(graph, exchange.group);
   ExchangeOptions options{.group = exchange.group,
-                          .sequence = next_sequence(graph, exchange.group)};
+                          .sequence = next_sequence(graph, exchange.group),
+                          .optional = exchange.optional};
   const auto named = [&](std::string_view what) -> const ExchangeOptions& {
     options.name = fmt::format("{}_{}", what, options.sequence);
     return options;

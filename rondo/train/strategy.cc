@@ -8,6 +8,7 @@
 #include "rondo/graph/ops/state.h"
 #include "rondo/kernels/exchange_group.h"
 #include "rondo/rendezvous/job_env.h"
+#include "rondo/train/accumulated_gradients.h"
 #include "rondo/train/communicator_exchange.h"
 #include "rondo/train/replica_check.h"
 #include "rondo/train/strategy_name.h"
@@ -116,12 +117,16 @@ Result<Strategy> Strategy::joined(Communicator comm,
     return error(Code::kInvalidArgument,
                  "f32 gradients cannot travel as {}: expected f32 or bf16",
                  name_of(options.wire));
+  if (options.accumulate < 1)
+    return error(Code::kInvalidArgument,
+                 "accumulate is {}, expected 1 run or more",
+                 options.accumulate);
   auto state = std::make_shared<State>();
   state->rank = comm.rank();
   state->size = comm.size();
   state->options = options;
-  state->exchange = {options.group, comm.size(), options.buckets, options.wire,
-                     options.factors};
+  state->exchange = {options.group, comm.size(),     options.buckets,
+                     options.wire,  options.factors, options.accumulate > 1};
   RONDO_RETURN_IF_ERROR(agree_on_rates(comm, state->exchange.factors));
   state->group = std::make_shared<ExchangeGroup>(
       options.group, std::make_unique<CommunicatorExchange>(comm));
@@ -132,6 +137,9 @@ Result<Strategy> Strategy::joined(Communicator comm,
 
 int Strategy::rank() const { return state_ ? state_->rank : 0; }
 int Strategy::size() const { return state_ ? state_->size : 1; }
+int Strategy::accumulate() const {
+  return state_ ? state_->options.accumulate : 1;
+}
 
 DistributedOptimizer Strategy::distribute(Optimizer& optimizer) const {
   return {*this, optimizer};
@@ -139,6 +147,9 @@ DistributedOptimizer Strategy::distribute(Optimizer& optimizer) const {
 
 std::vector<GradientAndVariable> Strategy::exchange(
     std::vector<GradientAndVariable> gradients) const {
+  if (accumulate() > 1)
+    gradients = accumulated_gradients(std::move(gradients), accumulate(),
+                                      state_->exchange.group);
   if (size() == 1) return gradients;
   const ExchangePlan plan = plan_exchange(gradients, state_->exchange);
   {

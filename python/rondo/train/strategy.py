@@ -62,7 +62,8 @@ class Strategy:
         """
         pairs = list(grads_and_vars)
         present = [(g, v) for g, v in pairs if g is not None]
-        if self.size == 1 or not present:
+        alone = self.size == 1 and self._core.accumulate == 1
+        if alone or not present:
             return pairs
         graph = present[0][1].graph
         graph._check_open("an exchange")
@@ -139,6 +140,10 @@ class Ring(Strategy):
     where the graph does not know it), the bytes that a rank sends in a second
     (`link_rate`; 0: by how ranks reach each other) and its `flop_rate`. All ranks
     then need batches of the same size.
+
+    With `accumulate`, so many runs of the training operation, each with a
+    micro-batch, make one step: in the last of them the mean of their gradients is
+    exchanged and applied.
     """
 
     def __init__(
@@ -150,6 +155,7 @@ class Ring(Strategy):
         factor_rows=0,
         link_rate=0.0,
         flop_rate=1e11,
+        accumulate=1,
     ):
         super().__init__(
             _core.Strategy.ring(
@@ -160,6 +166,7 @@ class Ring(Strategy):
                 factor_rows=factor_rows,
                 link_rate=link_rate,
                 flop_rate=flop_rate,
+                accumulate=accumulate,
             )
         )
 

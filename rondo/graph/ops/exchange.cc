@@ -53,17 +53,7 @@ Status infer_all_gather(InferContext& c) {
 
 Status infer_all_gather_rows(InferContext& c) {
   RONDO_RETURN_IF_ERROR(check_exchange(c));
-  RONDO_RETURN_IF_ERROR(c.want_rank(1, 1, "indices"));
-  const PartialShape& values = c.shape(0);
-  const PartialShape& indices = c.shape(1);
-  RONDO_RETURN_IF_ERROR(check_has_rows(values));
-  if (values.has_rank() && indices.has_rank() && values[0] != kAny &&
-      indices[0] != kAny && values[0] != indices[0])
-    return error(Code::kInvalidArgument, "there are {} rows and {} indices",
-                 values[0], indices[0]);
-  c.output(c.dtype(0), any_rows(values));
-  c.output(c.dtype(1), PartialShape::of_rank(1));
-  return {};
+  return infer_all_rows(c);
 }
 
 Status infer_broadcast(InferContext& c) {
@@ -87,13 +77,17 @@ OpCost reduce_cost(const Node& node) {
 }
 
 std::vector<AttrSpec> exchange_attrs() {
-  return {{"group", std::string(), true, "the name of the ranks' group"},
-          {"sequence", int64_t{0}, true,
-           "its place among the exchanges of a step"}};
+  return {
+      {"group", std::string(), true, "the name of the ranks' group"},
+      {"sequence", int64_t{0}, true, "its place among the exchanges of a step"},
+      {"optional", false, false,
+       "whether a step may leave it out, as all ranks then do"}};
 }
 
 Attrs attrs_of(const ExchangeOptions& options) {
-  return {{"group", options.group}, {"sequence", options.sequence}};
+  return {{"group", options.group},
+          {"sequence", options.sequence},
+          {"optional", options.optional}};
 }
 
 Graph& graph_of(const std::vector<Value>& values) {
@@ -103,6 +97,20 @@ Graph& graph_of(const std::vector<Value>& values) {
 }
 
 }  // namespace
+
+Status infer_all_rows(InferContext& c) {
+  RONDO_RETURN_IF_ERROR(c.want_rank(1, 1, "indices"));
+  const PartialShape& values = c.shape(0);
+  const PartialShape& indices = c.shape(1);
+  RONDO_RETURN_IF_ERROR(check_has_rows(values));
+  if (values.has_rank() && indices.has_rank() && values[0] != kAny &&
+      indices[0] != kAny && values[0] != indices[0])
+    return error(Code::kInvalidArgument, "there are {} rows and {} indices",
+                 values[0], indices[0]);
+  c.output(c.dtype(0), any_rows(values));
+  c.output(c.dtype(1), PartialShape::of_rank(1));
+  return {};
+}
 
 void register_exchange_ops(OpRegistry& ops) {
   const AttrSpec wire{"wire", DType::kF32, false,

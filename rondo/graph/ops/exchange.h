@@ -18,6 +18,8 @@ struct ExchangeOptions {
   std::string group;
   int64_t sequence = 0;  // unique among the exchanges of a step
   std::string name = {};
+  // Whether a step may leave it out, by a branch that all ranks take alike.
+  bool optional = false;
 };
 
 // Tensors of one type, each reduced over all ranks: their mean, or their sum.

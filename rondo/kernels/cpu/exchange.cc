@@ -13,11 +13,21 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
  public:
   explicit ExchangeKernel(const Node& node)
       : sequence_(node.attrs().get<int64_t>("sequence")),
+        optional_(node.attrs().get<bool>("optional")),
         group_(ExchangeGroup::find(node.attrs().get<std::string>("group"))
                    .value()) {}
 
   void begin_run(Resources& of_run) override {
     group_->expect(*run_of(of_run), sequence_);
+  }
+  Status left_out(Resources& of_run) override {
+    if (!optional_)
+      return error(
+          Code::kInvalidArgument,
+          "an exchange is in a branch that was not taken, and the other ranks "
+          "may wait for it: exchange outside of branches");
+    group_->leave_out(*run_of(of_run), sequence_);
+    return {};
   }
   void end_run(Resources& of_run, const Status& status) override {
     group_->end(*run_of(of_run), status);
@@ -56,6 +66,7 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
   }
 
   const int64_t sequence_;
+  const bool optional_;
   const std::shared_ptr<ExchangeGroup> group_;
 };
 
