@@ -487,7 +487,15 @@ class Strategy:
     def single() -> Strategy: ...
     @staticmethod
     def ring(
-        *, first_bucket_bytes: float, bucket_bytes: float, wire: str
+        *,
+        first_bucket_bytes: float,
+        bucket_bytes: float,
+        wire: str,
+        factors: str,
+        factor_rows: int,
+        link_rate: float,
+        flop_rate: float,
+        accumulate: int,
     ) -> Strategy: ...
     @property
     def name(self) -> str: ...
@@ -499,6 +507,9 @@ class Strategy:
         self,
         gradients: Sequence[tuple[Value, Value | None, Value | None, Value]],
     ) -> list[tuple[Value, Value | None, Value | None]]: ...
+    @property
+    def accumulate(self) -> int: ...
+    def explain(self) -> str: ...
     def initializer(self, graph: Graph) -> Node: ...
     def broadcast(self, graph: Graph) -> Node: ...
     def check_replicas(

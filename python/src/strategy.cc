@@ -32,15 +32,24 @@ Strategy made(Make make) {
   return std::move(*result);
 }
 
+// RingOptions, by their names in Python.
 Strategy ring(double first_bucket_bytes, double bucket_bytes,
-              const std::string& wire) {
+              const std::string& wire, const std::string& factors,
+              int64_t factor_rows, double link_rate, double flop_rate,
+              int accumulate) {
   const auto dtype = dtype_from_name(wire);
   if (!dtype)
     throw Error(
         Code::kInvalidArgument,
         fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", wire));
-  const RingOptions options{.buckets = {first_bucket_bytes, bucket_bytes},
-                            .wire = *dtype};
+  const RingOptions options{
+      .buckets = {first_bucket_bytes, bucket_bytes},
+      .wire = *dtype,
+      .factors = {.use = parse_factor_use(factors).value(),
+                  .rows = factor_rows,
+                  .link_rate = link_rate,
+                  .flop_rate = flop_rate},
+      .accumulate = accumulate};
   return made([&] { return Strategy::ring(options); });
 }
 
@@ -93,12 +102,16 @@ void bind_strategy(nb::module_& m) {
                   [] { return made([] { return Strategy::from_env(); }); })
       .def_static("single", &Strategy::single)
       .def_static("ring", &ring, nb::kw_only(), nb::arg("first_bucket_bytes"),
-                  nb::arg("bucket_bytes"), nb::arg("wire"))
+                  nb::arg("bucket_bytes"), nb::arg("wire"), nb::arg("factors"),
+                  nb::arg("factor_rows"), nb::arg("link_rate"),
+                  nb::arg("flop_rate"), nb::arg("accumulate"))
       .def_prop_ro("name", &Strategy::name)
       .def_prop_ro("rank", &Strategy::rank)
       .def_prop_ro("size", &Strategy::size)
       .def("exchange", &exchange, nb::arg("gradients"),
            "The mean of each gradient over all ranks.")
+      .def_prop_ro("accumulate", &Strategy::accumulate)
+      .def("explain", &Strategy::explain)
       .def(
           "initializer",
           [](const Strategy& self, const PyGraph& graph) {

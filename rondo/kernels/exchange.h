@@ -22,6 +22,9 @@ class Exchange {
   // Tensors of one type, in place; the mean over all ranks, or the sum.
   virtual Status all_reduce(std::span<Tensor> tensors, bool average,
                             DType wire) = 0;
+  // Becomes that of all ranks, one rank's rows behind the other's, in memory of
+  // the allocator's. All have equally many.
+  virtual Status all_gather(Tensor& rows, DType wire, Allocator& allocator) = 0;
   // Both become those of all ranks, one rank's behind the other's, in memory of
   // the allocator's.
   virtual Status all_gather_rows(Tensor& values, Tensor& indices,

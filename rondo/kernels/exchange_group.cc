@@ -83,6 +83,12 @@ void ExchangeGroup::expect(ExchangeRun& run, int64_t sequence) {
   runs_.push_back(&run);
 }
 
+void ExchangeGroup::leave_out(ExchangeRun& run, int64_t sequence) {
+  const std::lock_guard lock(mutex_);
+  run.expected_.erase(sequence);
+  changed_.notify_one();
+}
+
 void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,
                            Cancellation& cancellation, Work work,
                            AsyncKernel::Done done) {

@@ -48,6 +48,8 @@ class RONDO_API ExchangeGroup
 
   // Before a run starts: it will come to this exchange, once.
   void expect(ExchangeRun& run, int64_t sequence);
+  // It will not come to it after all, nor do the other ranks.
+  void leave_out(ExchangeRun& run, int64_t sequence);
   // Does `work` in its turn, without the caller's thread, then calls `done`
   // once.
   void submit(ExchangeRun& run, int64_t sequence, Cancellation& cancellation,

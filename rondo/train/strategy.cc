@@ -8,6 +8,7 @@
 #include "rondo/graph/ops/state.h"
 #include "rondo/kernels/exchange_group.h"
 #include "rondo/rendezvous/job_env.h"
+#include "rondo/train/accumulated_gradients.h"
 #include "rondo/train/communicator_exchange.h"
 #include "rondo/train/replica_check.h"
 #include "rondo/train/strategy_name.h"
@@ -17,10 +18,13 @@ namespace rondo {
 struct Strategy::State {
   int rank = 0;
   int size = 1;
+  RingOptions options;
   GradientExchange exchange;
   std::shared_ptr<ExchangeGroup> group;
   std::mutex mutex;
-  Communicator comm;  // guarded by mutex; empty once closed
+  // Guarded by mutex.
+  Communicator comm;  // empty once closed
+  std::vector<Travel> travels;
 };
 
 namespace {
@@ -35,6 +39,22 @@ struct Rings {
 Rings& rings() {
   static auto* const all = new Rings;
   return *all;
+}
+
+// The slowest rank's, so that all choose alike. Ranks of one host reach each
+// other through its memory.
+Status agree_on_rates(Communicator& comm, FactorOptions& factors) {
+  if (factors.use != FactorUse::kAuto || comm.size() == 1) return {};
+  if (factors.link_rate <= 0) {
+    factors.link_rate = kMemoryRate;
+    for (int peer = 0; peer < comm.size(); ++peer)
+      if (comm.transport_to(peer) == "tcp") factors.link_rate = kNetworkRate;
+  }
+  std::vector<double> rates = {factors.link_rate, factors.flop_rate};
+  RONDO_RETURN_IF_ERROR(comm.allreduce(rates, {.op = ReduceOp::kMin}));
+  factors.link_rate = rates[0];
+  factors.flop_rate = rates[1];
+  return {};
 }
 
 }  // namespace
@@ -70,8 +90,7 @@ Result<Strategy> Strategy::ring_of(const Env& env, const RingOptions& options,
       return error(Code::kInvalidArgument,
                    "the group \"{}\" of this job was closed: give another name",
                    options.group);
-    if (!any_options && (state->exchange.wire != options.wire ||
-                         state->exchange.buckets != options.buckets))
+    if (!any_options && state->options != options)
       return error(Code::kInvalidArgument,
                    "the group \"{}\" of this job is there already, with other "
                    "options: give the same, or another name",
@@ -98,10 +117,17 @@ Result<Strategy> Strategy::joined(Communicator comm,
     return error(Code::kInvalidArgument,
                  "f32 gradients cannot travel as {}: expected f32 or bf16",
                  name_of(options.wire));
+  if (options.accumulate < 1)
+    return error(Code::kInvalidArgument,
+                 "accumulate is {}, expected 1 run or more",
+                 options.accumulate);
   auto state = std::make_shared<State>();
   state->rank = comm.rank();
   state->size = comm.size();
-  state->exchange = {options.group, comm.size(), options.buckets, options.wire};
+  state->options = options;
+  state->exchange = {options.group, comm.size(),     options.buckets,
+                     options.wire,  options.factors, options.accumulate > 1};
+  RONDO_RETURN_IF_ERROR(agree_on_rates(comm, state->exchange.factors));
   state->group = std::make_shared<ExchangeGroup>(
       options.group, std::make_unique<CommunicatorExchange>(comm));
   RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
@@ -111,6 +137,9 @@ Result<Strategy> Strategy::joined(Communicator comm,
 
 int Strategy::rank() const { return state_ ? state_->rank : 0; }
 int Strategy::size() const { return state_ ? state_->size : 1; }
+int Strategy::accumulate() const {
+  return state_ ? state_->options.accumulate : 1;
+}
 
 DistributedOptimizer Strategy::distribute(Optimizer& optimizer) const {
   return {*this, optimizer};
@@ -118,8 +147,23 @@ DistributedOptimizer Strategy::distribute(Optimizer& optimizer) const {
 
 std::vector<GradientAndVariable> Strategy::exchange(
     std::vector<GradientAndVariable> gradients) const {
+  if (accumulate() > 1)
+    gradients = accumulated_gradients(std::move(gradients), accumulate(),
+                                      state_->exchange.group);
   if (size() == 1) return gradients;
-  return exchanged_gradients(std::move(gradients), state_->exchange);
+  const ExchangePlan plan = plan_exchange(gradients, state_->exchange);
+  {
+    const std::lock_guard lock(state_->mutex);
+    auto& travels = state_->travels;
+    travels.insert(travels.end(), plan.travels.begin(), plan.travels.end());
+  }
+  return exchanged_gradients(std::move(gradients), state_->exchange, plan);
+}
+
+std::string Strategy::explain() const {
+  if (!state_) return {};
+  const std::lock_guard lock(state_->mutex);
+  return to_text(state_->travels);
 }
 
 Node& Strategy::initializer(Graph& graph) const {

@@ -27,6 +27,12 @@ struct RingOptions {
   BucketOptions buckets = {};
   // As what f32 gradients travel: f32, or bf16 in half the bytes.
   DType wire = DType::kF32;
+  // Whether gradients of fully connected layers travel as their factors.
+  FactorOptions factors = {};
+  // Of how many runs, each with a micro-batch, the gradients make one step.
+  // They are exchanged and applied in the last of them.
+  int accumulate = 1;
+  bool operator==(const RingOptions&) const = default;
 };
 
 class DistributedOptimizer;
@@ -59,6 +65,11 @@ class RONDO_API Strategy {
   // The mean of each gradient over all ranks: what distribute() updates by.
   std::vector<GradientAndVariable> exchange(
       std::vector<GradientAndVariable> gradients) const;
+  // Of how many runs a step is made: RingOptions::accumulate.
+  int accumulate() const;
+  // How each gradient of all exchange() so far travels, a line for each:
+  // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
+  std::string explain() const;
   // Initialises all variables of the graph, then sets them to rank 0's.
   Node& initializer(Graph& graph) const;
   // Only the latter: after a checkpoint was restored on rank 0.

@@ -28,6 +28,7 @@ const std::set<std::string_view> kComputesNothing = {
     "AccumulatorNumAccumulated",
     "AccumulatorResumeAt",
     "AccumulatorSetGlobalStep",
+    "AllGather",
     "AllGatherRows",
     "Assert",
     "Assign",

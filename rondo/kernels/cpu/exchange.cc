@@ -13,11 +13,21 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
  public:
   explicit ExchangeKernel(const Node& node)
       : sequence_(node.attrs().get<int64_t>("sequence")),
+        optional_(node.attrs().get<bool>("optional")),
         group_(ExchangeGroup::find(node.attrs().get<std::string>("group"))
                    .value()) {}
 
   void begin_run(Resources& of_run) override {
     group_->expect(*run_of(of_run), sequence_);
+  }
+  Status left_out(Resources& of_run) override {
+    if (!optional_)
+      return error(
+          Code::kInvalidArgument,
+          "an exchange is in a branch that was not taken, and the other ranks "
+          "may wait for it: exchange outside of branches");
+    group_->leave_out(*run_of(of_run), sequence_);
+    return {};
   }
   void end_run(Resources& of_run, const Status& status) override {
     group_->end(*run_of(of_run), status);
@@ -56,6 +66,7 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
   }
 
   const int64_t sequence_;
+  const bool optional_;
   const std::shared_ptr<ExchangeGroup> group_;
 };
 
@@ -73,6 +84,20 @@ class AllReduce final : public ExchangeKernel {
   }
 
   const bool average_;
+  const DType wire_;
+};
+
+class AllGather final : public ExchangeKernel {
+ public:
+  explicit AllGather(const Node& node)
+      : ExchangeKernel(node), wire_(node.attrs().get<DType>("wire")) {}
+
+ private:
+  Status exchange_by(Exchange& exchange, KernelContext& c) override {
+    c.set_output(0, c.input(0));
+    return exchange.all_gather(c.output(0), wire_, c.allocator());
+  }
+
   const DType wire_;
 };
 
@@ -107,6 +132,7 @@ class Broadcast final : public ExchangeKernel {
 
 void register_exchange_kernels(KernelRegistry& kernels) {
   kernels.add("AllReduce", "cpu", from_class<AllReduce>());
+  kernels.add("AllGather", "cpu", from_class<AllGather>());
   kernels.add("AllGatherRows", "cpu", from_class<AllGatherRows>());
   kernels.add("Broadcast", "cpu", from_class<Broadcast>());
 }

@@ -180,6 +180,7 @@ void register_queue_kernels(KernelRegistry& kernels) {
   register_accumulator_kernels(kernels);
   register_exchange_kernels(kernels);
   register_mutex_kernels(kernels);
+  register_run_kernels(kernels);
 }
 
 }  // namespace rondo
