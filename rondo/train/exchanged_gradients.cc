@@ -37,7 +37,8 @@ int64_t next_sequence(const Graph& graph, const std::string& group) {
   int64_t next = 0;
   for (const auto& node : graph.nodes()) {
     const std::string_view op = node->op().name;
-    if ((op == "AllReduce" || op == "AllGatherRows" || op == "Broadcast") &&
+    if ((op == "AllReduce" || op == "AllGatherRows" || op == "Broadcast" ||
+         op == "SetParameters") &&
         node->attrs().get<std::string>("group") == group)
       next = std::max(next, node->attrs().get<int64_t>("sequence") + 1);
   }

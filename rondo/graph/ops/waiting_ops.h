@@ -11,6 +11,7 @@ namespace rondo {
 void register_accumulator_ops(OpRegistry& ops);
 void register_critical_section_ops(OpRegistry& ops);
 void register_exchange_ops(OpRegistry& ops);
+void register_parameter_ops(OpRegistry& ops);
 
 // Whether the attributes of a node describe a queue that can be.
 Status check_queue(InferContext& c);
