@@ -228,6 +228,10 @@ Result<Strategy> Strategy::parameter_server(
   return Strategy(name_of(options.mode), std::move(state));
 }
 
+bool Strategy::in_step() const {
+  return !has_servers() || state_->served.mode == KvMode::kSync;
+}
+
 bool Strategy::has_servers() const { return state_ && state_->servers; }
 
 Node& Strategy::served(Node& update) const {
@@ -327,7 +331,7 @@ Node& Strategy::broadcast(Graph& graph) const {
 Status Strategy::check_replicas(Session& session) const {
   const auto& collections = session.graph().collections();
   const auto at = collections.find(kTrainable);
-  if (size() == 1 || at == collections.end()) return {};
+  if (size() == 1 || at == collections.end() || !in_step()) return {};
   std::vector<std::string> names;
   for (const Value& variable : at->second)
     names.push_back(variable_name(variable));
@@ -337,7 +341,7 @@ Status Strategy::check_replicas(Session& session) const {
 
 Status Strategy::check_replicas(const std::vector<std::string>& names,
                                 const std::vector<Tensor>& tensors) const {
-  if (size() == 1) return {};
+  if (size() == 1 || !in_step()) return {};
   Communicator comm;
   {
     const std::lock_guard lock(state_->mutex);

@@ -94,7 +94,8 @@ class RONDO_API Strategy {
   // rank's variables, before it writes a checkpoint; else does nothing.
   Node& pull_slots(Graph& graph) const;
   // Compares the checksums of all trainable variables; the error names those
-  // that differ and where. All ranks call it between the same steps.
+  // that differ and where. All ranks call it between the same steps. With
+  // strategies whose ranks are not in step, there is nothing to compare.
   Status check_replicas(Session& session) const;
   // The same for tensors that the caller fetched, with their names.
   Status check_replicas(const std::vector<std::string>& names,
@@ -111,6 +112,8 @@ class RONDO_API Strategy {
   static Result<Strategy> servers_of(const Env& env,
                                      const ParameterServerOptions& options,
                                      bool any_options);
+  // Whether all ranks have the same variables between steps.
+  bool in_step() const;
   bool alone() const { return size() == 1 && !has_servers(); }
   // Behind a broadcast, whose values these are: what servers have too.
   Node& set_servers(Graph& graph, const std::vector<Value>& variables,
