@@ -11,8 +11,8 @@
 namespace rondo {
 namespace {
 
-constexpr std::array<std::string_view, 4> kExchanges = {
-    "AllReduce", "AllGather", "AllGatherRows", "Broadcast"};
+constexpr std::array<std::string_view, 5> kExchanges = {
+    "AllReduce", "AllGather", "AllGatherRows", "Broadcast", "SetParameters"};
 
 // Of the group's ranks.
 Value share_of(Value sum, int size) {
