@@ -25,7 +25,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  rondo train lenet --data fashion-mnist -n 4 --strategy ring --epochs 3\n"
     "  rondo train mlp --data synthetic --steps 100\n"
-    "  rondo train gpt --data book.txt -n 2 --optimizer adam --checkpoint run1\n"
+    "  rondo train gpt --data book.txt -n 2 --optimizer adam --checkpoint "
+    "run1\n"
     "\n"
     "DATA is fashion-mnist (Debian's dataset-fashion-mnist), cifar10 (the\n"
     "folder cifar-10-batches-bin), synthetic, a folder with idx or CIFAR-10\n"
@@ -54,9 +55,9 @@ Status apply_config(CLI::App& command, const std::string& path) {
   if (path.empty()) return {};
   RONDO_ASSIGN_OR_RETURN(const ConfigLines lines, read_config_file(path));
   for (const auto& [name, value] : lines) {
-    CLI::Option* option =
-        name == "model" ? command.get_option_no_throw("model")
-                        : command.get_option_no_throw("--" + name);
+    CLI::Option* option = name == "model"
+                              ? command.get_option_no_throw("model")
+                              : command.get_option_no_throw("--" + name);
     if (option == nullptr || name == "config" || name == "help")
       return error(Code::kInvalidArgument,
                    "--config {}: there is no option \"{}\"", path, name);
@@ -94,12 +95,11 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
                  options.workers, kMaxRanks);
   RONDO_RETURN_IF_ERROR(check(options));
   RunOptions run;
-  RONDO_ASSIGN_OR_RETURN(
-      run.hosts, assign_ranks({{"localhost", options.workers}}, 0));
+  RONDO_ASSIGN_OR_RETURN(run.hosts,
+                         assign_ranks({{"localhost", options.workers}}, 0));
   run.prefix = false;
   run.argv = {"/proc/self/exe"};
-  run.argv.insert(run.argv.end(), line.arguments.begin(),
-                  line.arguments.end());
+  run.argv.insert(run.argv.end(), line.arguments.begin(), line.arguments.end());
   if (const int columns = terminal_columns(); columns > 0)
     run.argv.push_back(fmt::format("--columns={}", columns));
   if (!options.strategy.empty())
@@ -116,8 +116,9 @@ Result<int> run(TrainArguments& args, CLI::App& command,
 
 void add_options(CLI::App& command, TrainArguments& args) {
   TrainOptions& options = args.options;
-  command.add_option("model", options.model,
-                     "mlp, lenet, vgg16, resnet50, lstm or gpt")
+  command
+      .add_option("model", options.model,
+                  "mlp, lenet, vgg16, resnet50, lstm or gpt")
       ->type_name("MODEL");
   const auto text = [&](const char* name, std::string& value, const char* help,
                         const char* type) {

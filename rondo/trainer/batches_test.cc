@@ -2,18 +2,19 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "rondo/trainer/synthetic.h"
 
 namespace rondo {
 namespace {
 
-using testing::ElementsAre;
 using testing::UnorderedElementsAreArray;
 using Rows = std::vector<int64_t>;
 
 const TrainingData& data() {
-  static const auto* const made = new TrainingData(
-      synthetic_images({.side = 2, .train = 26, .test = 4}));
+  static const auto* const made =
+      new TrainingData(synthetic_images({.side = 2, .train = 26, .test = 4}));
   return *made;
 }
 

@@ -50,8 +50,7 @@ Result<std::string> Checkpoints::save(Session& session,
                  folder_, failed.message());
   const std::array<int64_t, kFields> fields = {position.step, position.batch,
                                                position.seed};
-  const Tensor tensor =
-      Tensor::of({kFields}, std::span<const int64_t>(fields));
+  const Tensor tensor = Tensor::of({kFields}, std::span<const int64_t>(fields));
   RONDO_RETURN_IF_ERROR(session.run(*set_, {{fed_, tensor}}));
   return saver_->save(session, folder_ + "/model", position.step);
 }

@@ -150,9 +150,10 @@ TEST(DataSource, SaysWhatIsMissing) {
   EXPECT_THAT(said(folder.path()), HasSubstr("train-images-idx3-ubyte"));
   EXPECT_THAT(said("cifar10"), HasSubstr("no Debian package"));
   EXPECT_EQ(said("synthetic"), "");
-  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
+  if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist")) {
     EXPECT_THAT(said("fashion-mnist"),
                 HasSubstr("apt-get install dataset-fashion-mnist"));
+  }
 }
 
 }  // namespace

@@ -102,9 +102,8 @@ bool has_idx_files(const std::string& folder) {
 
 Result<TrainingData> load_idx_files(const std::string& folder) {
   TrainingData data{.name = folder};
-  RONDO_ASSIGN_OR_RETURN(
-      data.train,
-      load(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte"));
+  RONDO_ASSIGN_OR_RETURN(data.train, load(folder, "train-images-idx3-ubyte",
+                                          "train-labels-idx1-ubyte"));
   RONDO_ASSIGN_OR_RETURN(data.test, load(folder, "t10k-images-idx3-ubyte",
                                          "t10k-labels-idx1-ubyte"));
   data.classes = std::max(classes_of(data.train), classes_of(data.test));

@@ -120,8 +120,8 @@ DataRequest ModelName::request(const std::string& data) const {
 Result<const ModelName*> find_model(std::string_view name) {
   for (const ModelName& known : kModels)
     if (known.name == name) return &known;
-  return error(Code::kInvalidArgument,
-               "there is no model \"{}\"; there are {}", name, model_names());
+  return error(Code::kInvalidArgument, "there is no model \"{}\"; there are {}",
+               name, model_names());
 }
 
 std::string model_names() {
@@ -134,8 +134,7 @@ std::string model_names() {
 Status fits(const ModelName& model, const TrainingData& data) {
   if (model.kind != data.kind)
     return error(Code::kInvalidArgument, "{} takes {}, and {} is {}",
-                 model.name,
-                 model.kind == kImages ? "images" : "text",
+                 model.name, model.kind == kImages ? "images" : "text",
                  data.name, data.kind == kImages ? "images" : "text");
   if (data.kind == ExampleKind::kText) return {};
   const Shape& shape = data.train.inputs.shape();

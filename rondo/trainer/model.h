@@ -37,9 +37,9 @@ std::string model_names();
 struct ModelGraph {
   Value inputs;
   Value labels;
-  Value loss;        // while training
-  Value right;       // share of right answers, while training
-  Value test_loss;   // as it is used later
+  Value loss;       // while training
+  Value right;      // share of right answers, while training
+  Value test_loss;  // as it is used later
   Value test_right;
 };
 

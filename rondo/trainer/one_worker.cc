@@ -6,8 +6,7 @@
 namespace rondo {
 
 Result<double> one_worker_rate(const TrainOptions& options,
-                               const ModelName& model,
-                               const TrainingData& data,
+                               const ModelName& model, const TrainingData& data,
                                const OneWorker& worker) {
   constexpr int kWarmSteps = 3;
   TrainingGraph graph(options, model, data, Strategy::single());

@@ -15,8 +15,7 @@ struct OneWorker {
 // Examples per second of one worker with these threads that trains alone, in
 // this process, from new variables.
 Result<double> one_worker_rate(const TrainOptions& options,
-                               const ModelName& model,
-                               const TrainingData& data,
+                               const ModelName& model, const TrainingData& data,
                                const OneWorker& worker);
 
 }  // namespace rondo

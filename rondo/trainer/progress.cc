@@ -24,10 +24,10 @@ std::string clock_text(double seconds) {
 
 std::string progress_text(const ProgressOptions& options,
                           const ProgressNumbers& numbers) {
-  std::string text = fmt::format(
-      "step {}/{}, loss {:.6f}, accuracy {:.1f} %, {:.0f} {}/s", numbers.step,
-      options.steps, numbers.loss, 100 * numbers.right, numbers.per_second,
-      options.unit);
+  std::string text =
+      fmt::format("step {}/{}, loss {:.6f}, accuracy {:.1f} %, {:.0f} {}/s",
+                  numbers.step, options.steps, numbers.loss,
+                  100 * numbers.right, numbers.per_second, options.unit);
   if (options.workers)
     text += fmt::format(", waiting {:.0f} %", 100 * numbers.waiting);
   return text + fmt::format(", {} left", clock_text(numbers.seconds_left));

@@ -9,9 +9,9 @@
 namespace rondo {
 
 struct ProgressOptions {
-  int64_t steps = 1;     // in all
+  int64_t steps = 1;      // in all
   int64_t log_every = 0;  // steps; 0: every few seconds
-  int columns = 0;       // of the terminal; 0: there is none
+  int columns = 0;        // of the terminal; 0: there is none
   const char* unit = "images";
   bool workers = false;  // whether there is anybody to wait for
 };

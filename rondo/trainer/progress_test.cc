@@ -57,8 +57,8 @@ std::string written(int columns) {
 
 TEST(Progress, ABarIsWrittenOverItselfOnly) {
   const std::string bar = progress_bar({.steps = 100, .columns = 90}, kNumbers);
-  EXPECT_EQ(written(90), bar + "\n\x1b[A\x1b[2K" + bar + "\nhello\n" + bar +
-                             "\n");
+  EXPECT_EQ(written(90),
+            bar + "\n\x1b[A\x1b[2K" + bar + "\nhello\n" + bar + "\n");
   EXPECT_THAT(written(0), Not(HasSubstr("\x1b")));
 }
 
@@ -106,8 +106,9 @@ TEST(TrainingReport, SaysWhatBecameOfIt) {
   report.comparison =
       Comparison{.same_threads = 1250, .all_cores = 2000, .cores = 2};
   const std::string text = report_text(options, report, "images");
-  EXPECT_THAT(text, HasSubstr("mlp on synthetic: 100 steps in 2.5 s, 2 workers "
-                              "(ring, 1 thread each), batch 64, 2000 images/s"));
+  EXPECT_THAT(text,
+              HasSubstr("mlp on synthetic: 100 steps in 2.5 s, 2 workers "
+                        "(ring, 1 thread each), batch 64, 2000 images/s"));
   EXPECT_THAT(text, HasSubstr("test accuracy: 90.00 %"));
   EXPECT_THAT(text, HasSubstr("speed-up: 1.60 over one worker with 1 thread "
                               "(1250 images/s), 1.00 over one with all 2"));

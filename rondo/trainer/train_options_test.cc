@@ -77,11 +77,11 @@ TEST(Model, MustFitTheData) {
 }
 
 TEST(ConfigFile, IsLinesOfOptions) {
-  EXPECT_THAT(parse_config("# a training\nbatch = 64\n\n lr=0.1 # slow\r\n"
-                           "logdir =")
-                  .value(),
-              ElementsAre(Pair("batch", "64"), Pair("lr", "0.1"),
-                          Pair("logdir", "")));
+  EXPECT_THAT(
+      parse_config("# a training\nbatch = 64\n\n lr=0.1 # slow\r\n"
+                   "logdir =")
+          .value(),
+      ElementsAre(Pair("batch", "64"), Pair("lr", "0.1"), Pair("logdir", "")));
   EXPECT_THAT(parse_config("batch = 1\nfast\n").status().message(),
               HasSubstr("line 2: \"fast\": expected name = value"));
   EXPECT_THAT(parse_config("= 3").status().message(), HasSubstr("line 1"));

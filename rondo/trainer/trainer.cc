@@ -40,14 +40,12 @@ Status check_folder(const TrainOptions& options) {
                options.checkpoint, *latest);
 }
 
-// Alone on its host, the worker that failed says where to go on from.
 Status with_advice(const TrainOptions& options, const Status& failure) {
   if (failure.code() != Code::kPeerLost || options.checkpoint.empty())
     return failure;
-  const auto latest = latest_checkpoint(options.checkpoint);
-  if (!latest.ok() || !*latest) return failure;
-  return error(failure.code(), "{}\n  do: --resume goes on from {}",
-               failure.message(), **latest);
+  return error(failure.code(),
+               "{}\n  do: --resume goes on from the last checkpoint in {}",
+               failure.message(), options.checkpoint);
 }
 
 }  // namespace
@@ -64,11 +62,11 @@ Status train(const TrainOptions& options) {
   RONDO_ASSIGN_OR_RETURN(const Strategy strategy,
                          join_strategy(own, crew.size()));
   return with_advice(own, attempt([&]() -> Status {
-    TrainingRun run(own, *model, *data, strategy, crew);
-    RONDO_RETURN_IF_ERROR(run.begin());
-    RONDO_RETURN_IF_ERROR(run.steps());
-    return run.end();
-  }));
+                       TrainingRun run(own, *model, *data, strategy, crew);
+                       RONDO_RETURN_IF_ERROR(run.begin());
+                       RONDO_RETURN_IF_ERROR(run.steps());
+                       return run.end();
+                     }));
 }
 
 }  // namespace rondo

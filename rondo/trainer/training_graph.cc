@@ -34,21 +34,18 @@ Result<Score> TrainingGraph::step(Session& session, const Batch& batch,
   std::vector<Feed> feeds = {{model_.inputs, batch.inputs},
                              {model_.labels, batch.labels}};
   if (rate_.node != nullptr)
-    feeds.push_back(
-        {rate_, Tensor::full<float>({}, static_cast<float>(rate))});
-  RONDO_ASSIGN_OR_RETURN(
-      const auto fetched,
-      session.run({model_.loss, model_.right}, feeds, {train_},
-                  {.timeline = timeline}));
+    feeds.push_back({rate_, Tensor::full<float>({}, static_cast<float>(rate))});
+  RONDO_ASSIGN_OR_RETURN(const auto fetched,
+                         session.run({model_.loss, model_.right}, feeds,
+                                     {train_}, {.timeline = timeline}));
   return score_of(fetched);
 }
 
 Result<Score> TrainingGraph::test(Session& session, const Batch& batch) {
-  RONDO_ASSIGN_OR_RETURN(
-      const auto fetched,
-      session.run({model_.test_loss, model_.test_right},
-                  {{model_.inputs, batch.inputs},
-                   {model_.labels, batch.labels}}));
+  RONDO_ASSIGN_OR_RETURN(const auto fetched,
+                         session.run({model_.test_loss, model_.test_right},
+                                     {{model_.inputs, batch.inputs},
+                                      {model_.labels, batch.labels}}));
   return score_of(fetched);
 }
 

@@ -13,8 +13,8 @@ std::string counted(int64_t count, const char* noun) {
 
 std::string worker_table(const std::vector<WorkerLine>& workers,
                          const char* unit) {
-  std::string text = fmt::format("  worker {:>10}/s  computing  waiting  input",
-                                 unit);
+  std::string text =
+      fmt::format("  worker {:>10}/s  computing  waiting  input", unit);
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     const WorkerLine& worker = workers[rank];
     text += fmt::format("\n  {:>6} {:>12.0f} {:>8.1f} % {:>6.1f} % {:>4.1f} %",

@@ -55,8 +55,7 @@ TrainingRun::TrainingRun(const TrainOptions& options, const ModelName& model,
 }
 
 Status TrainingRun::begin() {
-  RONDO_RETURN_IF_ERROR(
-      session_->run(strategy_.initializer(graph_.graph())));
+  RONDO_RETURN_IF_ERROR(session_->run(strategy_.initializer(graph_.graph())));
   if (options_.resume) RONDO_RETURN_IF_ERROR(resume());
   Status opened;
   if (leads() && !options_.logdir.empty()) {
@@ -111,8 +110,7 @@ Status TrainingRun::resume() {
 
 double TrainingRun::rate() const {
   if (options_.decay == "none") return options_.rate();
-  const double done =
-      static_cast<double>(step_) / static_cast<double>(total_);
+  const double done = static_cast<double>(step_) / static_cast<double>(total_);
   return options_.rate() * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 
@@ -141,8 +139,8 @@ Status TrainingRun::one_step() {
   std::optional<Timeline> timeline;
   if (look) timeline.emplace();
   RONDO_ASSIGN_OR_RETURN(
-      const Score score, graph_.step(*session_, batch, rate(),
-                                     look ? &*timeline : nullptr));
+      const Score score,
+      graph_.step(*session_, batch, rate(), look ? &*timeline : nullptr));
   times_.add(made - start, Clock::now() - made);
   if (look) times_.add_waiting(waiting_share(timeline->events()));
   const StepNews news = {score.loss, score.right, stop_.came() ? 1.0 : 0.0};

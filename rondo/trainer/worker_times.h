@@ -25,9 +25,7 @@ class WorkerTimes {
 
   int64_t steps() const { return steps_; }
   double seconds() const { return input_ + run_; }
-  double input_share() const {
-    return seconds() > 0 ? input_ / seconds() : 0;
-  }
+  double input_share() const { return seconds() > 0 ? input_ / seconds() : 0; }
   // Of all the time.
   double waiting_share() const {
     if (looked_ == 0) return 0;
