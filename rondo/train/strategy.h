@@ -19,6 +19,7 @@
 #include "rondo/collectives/communicator.h"
 #include "rondo/runtime/session.h"
 #include "rondo/train/exchanged_gradients.h"
+#include "rondo/train/joint_gradients.h"
 
 namespace rondo {
 
@@ -32,6 +33,9 @@ struct RingOptions {
   // Of how many runs, each with a micro-batch, the gradients make one step.
   // They are exchanged and applied in the last of them.
   int accumulate = 1;
+  // Whether ranks may come to the end of their data at different steps: then
+  // they call Strategy::join().
+  bool join = false;
   bool operator==(const RingOptions&) const = default;
 };
 
@@ -67,6 +71,17 @@ class RONDO_API Strategy {
       std::vector<GradientAndVariable> gradients) const;
   // Of how many runs a step is made: RingOptions::accumulate.
   int accumulate() const;
+  // With RingOptions::join: what distribute() updates by, on a rank with data
+  // and on one that joins in; keep_joining() then keeps the latter's updates.
+  bool may_join() const;
+  JointGradients joint_exchange(
+      const std::vector<GradientAndVariable>& gradients) const;
+  // How many had data, once a step of the others has been joined.
+  Value keep_joining(Value active, Node& updates) const;
+  // On a rank whose data have ended: takes part in the steps of the others
+  // until the last has called this too. The session's graph has one training
+  // node of this strategy.
+  Status join(Session& session) const;
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
@@ -89,6 +104,9 @@ class RONDO_API Strategy {
   explicit Strategy(std::string name, std::shared_ptr<State> state = nullptr)
       : name_(std::move(name)), state_(std::move(state)) {}
   static Result<Strategy> joined(Communicator comm, const RingOptions& options);
+  ExchangePlan planned(const std::vector<GradientAndVariable>& gradients) const;
+  // The collection of what keep_joining() gave.
+  std::string joining() const;
   // The ring of this job; one that is there already may have other options.
   static Result<Strategy> ring_of(const Env& env, const RingOptions& options,
                                   bool any_options);
