@@ -231,5 +231,6 @@ def test_a_killed_server_is_named_by_all(tmp_path, strategy):
         os.kill(servers[0], signal.SIGKILL)
         job.process.wait(60)
     text = job.text
-    assert re.search(r"^rondo: server \d \(pid \d+\) was killed by signal 9", text, re.M)
+    said = rf"^rondo: server 0 \(pid {servers[0]}\) was killed by signal 9"
+    assert re.search(said, text, re.M), text
     assert len(re.findall(r"^failed PeerLostError .*server \d", text, re.M)) == 3, text

@@ -36,8 +36,7 @@ Result<std::unique_ptr<KvServer>> start(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(const PortRange ports,
                          PortRange::parse(settings.port_range));
   RONDO_ASSIGN_OR_RETURN(
-      auto store,
-      open_store(job, Deadline(seconds(settings.connect_timeout))));
+      auto store, open_store(job, Deadline(seconds(settings.connect_timeout))));
   RONDO_ASSIGN_OR_RETURN(const KvRules rules, rules_of(*store));
   KvServerOptions options;
   options.server = number;

@@ -110,9 +110,8 @@ Status add_variable(const std::string& text, const Env& env,
 // Servers are of use to some strategies, which cannot do without.
 Status check_servers(const RunArguments& args, const Env& env) {
   constexpr int kMostServers = 256;
-  const std::string strategy = args.strategy.empty()
-                                   ? env.get_or("RONDO_STRATEGY", "")
-                                   : args.strategy;
+  const std::string strategy =
+      args.strategy.empty() ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
   bool wanted = false;
   if (!strategy.empty()) {
     const auto kind = parse_strategy(strategy);

@@ -228,10 +228,10 @@ void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   loop_->after(options_.grace, [this] {
     if (all_closed() || ending_) return;
     if (const auto late = still_running(); !late.empty())
-      output_.say(fmt::format(
-          "rondo: ending {} {}, still running {} s after {} failed",
-          late.size() == 1 ? "rank" : "ranks", rank_list(late),
-          to_seconds(options_.grace), name_of(*failed_rank_)));
+      output_.say(
+          fmt::format("rondo: ending {} {}, still running {} s after {} failed",
+                      late.size() == 1 ? "rank" : "ranks", rank_list(late),
+                      to_seconds(options_.grace), name_of(*failed_rank_)));
     end_all();
   });
 }

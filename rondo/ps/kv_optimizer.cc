@@ -106,9 +106,15 @@ std::string KvOptimizer::to_string() const {
 }
 
 std::vector<double> KvOptimizer::numbers() const {
-  return {static_cast<double>(rule), learning_rate, momentum,
-          rho,                       epsilon,       beta1,
-          beta2,                     weight_decay,  initial_accumulator};
+  return {static_cast<double>(rule),
+          learning_rate,
+          momentum,
+          rho,
+          epsilon,
+          beta1,
+          beta2,
+          weight_decay,
+          initial_accumulator};
 }
 
 Result<KvOptimizer> KvOptimizer::from_numbers(std::span<const double> numbers) {

@@ -118,8 +118,7 @@ Status KvServer::replay(const LogRecord& record) {
       RONDO_ASSIGN_OR_RETURN(const auto at, part(setting.part));
       const kv::AddPart& what = at->what();
       const int64_t count = what.end - what.begin;
-      const size_t bytes =
-          static_cast<size_t>(count) * size_of(what.key.dtype);
+      const size_t bytes = static_cast<size_t>(count) * size_of(what.key.dtype);
       std::vector<Tensor> tensors;
       if (record.payload.bytes() != at->tensors() * bytes)
         return kv::damaged("a setting in the log");

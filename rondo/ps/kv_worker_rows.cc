@@ -144,13 +144,14 @@ void KvWorker::send_rows(const Part& part, const PushOptions& options,
                       .by_rows = true,
                       .pulls = true,
                       .since = *part.seen};
-  const size_t row_bytes = static_cast<size_t>(tensors[0].shape()[1]) *
-                           size_of(tensors[0].dtype());
+  const size_t row_bytes =
+      static_cast<size_t>(tensors[0].shape()[1]) * size_of(tensors[0].dtype());
   link(part.range)
       .call({kv::kPush, push.encode(), std::move(tensors)}, deadline(),
             [work, row_bytes, &changed, seen = part.seen,
              made = part.made](const Result<LinkAnswer>& answer) {
-              work.finish_part(take_rows(answer, row_bytes, changed, *seen, *made));
+              work.finish_part(
+                  take_rows(answer, row_bytes, changed, *seen, *made));
             });
 }
 
@@ -162,8 +163,7 @@ KvWork KvWorker::push_pull_rows(std::string_view key, const Tensor& indices,
   if (!found.ok()) return refuse(found.status(), options.done);
   Added& added = *found->added;
   // Each part has rows of its own, put together when all are there.
-  auto of_parts =
-      std::make_shared<std::vector<KvRows>>(found->parts.size());
+  auto of_parts = std::make_shared<std::vector<KvRows>>(found->parts.size());
   auto done = [of_parts, changed, key = added.key,
                then = std::move(options.done)](const Status& status) {
     if (status.ok()) *changed = joined(*of_parts, key);

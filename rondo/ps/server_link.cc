@@ -211,8 +211,8 @@ void ServerLink::reconnect() {
     if (code == Code::kPermission || code == Code::kMismatch)
       failure_ = link.status();
     if (Clock::now() - *away_ >= options_.patience)
-      failure_ = error(Code::kPeerLost, "{} was lost: {}", name(),
-                       trouble_.message());
+      failure_ =
+          error(Code::kPeerLost, "{} was lost: {}", name(), trouble_.message());
     if (!stopping_ && failure_.ok()) changed_.wait_for(mutex_, kPause);
     return;
   }

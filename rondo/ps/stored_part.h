@@ -117,8 +117,8 @@ class StoredPart {
     int worker = 0;
     Tensor indices = {};  // of rows
     bool by_rows = false;
-    int64_t slot = -1;    // of these instead of the value
-    bool pushed = false;  // it is the answer to a push
+    int64_t slot = -1;     // of these instead of the value
+    bool pushed = false;   // it is the answer to a push
     bool changed = false;  // rows that have changed `since`
     int64_t since = -1;
     Answer answer;

@@ -92,7 +92,8 @@ void StoredPart::set(const kv::SetPart& call,
   std::vector<Tensor> own;
   for (const Tensor& one : tensors)
     own.push_back(one.reshape({one.count()}).clone());
-  status = log_.set ? log_.set({number_, version_, call.powers}, own) : Status();
+  status =
+      log_.set ? log_.set({number_, version_, call.powers}, own) : Status();
   if (!status.ok()) return;
   take(call.powers, std::move(own));
   settle_locked(answers);

@@ -43,9 +43,10 @@ Status KvParameters::set_all(const std::vector<Parameter>& parameters) {
     BetaPowers powers{static_cast<float>(key.optimizer->beta1),
                       static_cast<float>(key.optimizer->beta2)};
     if (one.tensors.end() - first == slots + 2)
-      powers = {first[slots].span<float>()[0], first[slots + 1].span<float>()[0]};
-    works.push_back(worker_->set(one.key, one.tensors[0],
-                                 {first, first + slots}, powers));
+      powers = {first[slots].span<float>()[0],
+                first[slots + 1].span<float>()[0]};
+    works.push_back(
+        worker_->set(one.key, one.tensors[0], {first, first + slots}, powers));
   }
   // Each has a deadline of its own.
   for (const KvWork& work : works)
@@ -66,9 +67,8 @@ Status KvParameters::set(std::vector<Parameter> parameters) {
 void KvParameters::push_pull(const std::string& key, const Tensor& gradient,
                              double learning_rate, const Tensor& into,
                              Done done) {
-  worker_->push_pull(
-      key, gradient, into,
-      {.learning_rate = learning_rate, .done = std::move(done)});
+  worker_->push_pull(key, gradient, into,
+                     {.learning_rate = learning_rate, .done = std::move(done)});
 }
 
 void KvParameters::push_pull_rows(const std::string& key, const Rows& gradient,

@@ -38,8 +38,7 @@ struct Model {
   explicit Model(int rank) {
     ids = placeholder(graph, {.dtype = DType::kI64, .shape = {kAny}});
     const auto weights = [&](const char* name, const Shape& shape, int seed) {
-      return variable(graph,
-                      constant(graph, numbers(shape, 10 * rank + seed)),
+      return variable(graph, constant(graph, numbers(shape, 10 * rank + seed)),
                       {.name = name});
     };
     Value h = gather(weights("table", {40, kWidth}, 1), ids);
@@ -68,10 +67,10 @@ std::vector<float> trained(Session& session, Model& model, Node& train,
                            int rank, int size) {
   std::vector<float> losses;
   for (int step = 0; step < kSteps; ++step) {
-    const auto out = session
-                         .run({model.loss},
-                              {{model.ids, share(step, rank, size)}}, {&train})
-                         .value();
+    const auto out =
+        session
+            .run({model.loss}, {{model.ids, share(step, rank, size)}}, {&train})
+            .value();
     losses.push_back(out[0].span<float>()[0]);
   }
   return losses;
@@ -101,8 +100,7 @@ struct Rank {
 
 KvServerOptions served(int workers, KvMode mode = KvMode::kSync,
                        int64_t staleness = 0) {
-  return with_rules(
-      {.mode = mode, .workers = workers, .staleness = staleness});
+  return with_rules({.mode = mode, .workers = workers, .staleness = staleness});
 }
 
 void compare(int servers, int ranks, const MakeOptimizer& make_optimizer) {
@@ -122,7 +120,8 @@ void compare(int servers, int ranks, const MakeOptimizer& make_optimizer) {
   });
   for (size_t step = 0; step < expected.size(); ++step) {
     float mean = 0;
-    for (const auto& one : losses) mean += one[step] / static_cast<float>(ranks);
+    for (const auto& one : losses)
+      mean += one[step] / static_cast<float>(ranks);
     EXPECT_NEAR(mean, expected[step], 1e-6) << step;
   }
 }
@@ -159,8 +158,8 @@ TEST(ParameterServer, RowsThatNobodyPushedDoNotTravelAgain) {
     Session session(rank.model.graph, {.intra_op_threads = 1});
     session.run(rank.strategy.initializer(rank.model.graph)).value();
     Value changed;
-    for (const Node* push : pushes_of(rank.model.graph,
-                                      fmt::format("ps{}", comm.rank())))
+    for (const Node* push :
+         pushes_of(rank.model.graph, fmt::format("ps{}", comm.rank())))
       if (push->op().name == "PushPullRows")
         changed = rank.model.graph.value(push->name() + ":1");
     const auto step = [&](std::vector<int64_t> ids) {
@@ -192,16 +191,14 @@ TEST(ParameterServer, WhatServersKeepComesBackAndIsSetAgain) {
     const Value slot = adam.slot(graph.value("w0"), "v");
     Session session(graph, {.intra_op_threads = 1});
     session.run(begin).value();
-    const std::vector<float> first =
-        trained(session, rank.model, train, 0, 1);
+    const std::vector<float> first = trained(session, rank.model, train, 0, 1);
     EXPECT_EQ(values(session.run(slot).value())[0], 0);
     session.run(pull).value();
     EXPECT_GT(values(session.run(slot).value())[0], 0);
     // As a checkpoint would have it: all variables of this rank, powers too.
     const std::vector<Value> variables = graph.collection(kVariables);
     const auto kept = session.run(variables, {}).value();
-    const std::vector<float> second =
-        trained(session, rank.model, train, 0, 1);
+    const std::vector<float> second = trained(session, rank.model, train, 0, 1);
     std::vector<Value> restored;
     for (const Tensor& one : kept) restored.push_back(constant(graph, one));
     session.run(assign_all(variables, restored)).value();
@@ -221,9 +218,8 @@ TEST(ParameterServer, AStepThatFailsEndsThoseOfAllRanks) {
     Session session(rank.model.graph, {.intra_op_threads = 1});
     session.run(rank.strategy.initializer(rank.model.graph)).value();
     const int64_t row = comm.rank() == 0 ? 1 : 1000;
-    const auto status =
-        session
-            .run(train, {{rank.model.ids, Tensor::of<int64_t>({1}, {{row}})}});
+    const auto status = session.run(
+        train, {{rank.model.ids, Tensor::of<int64_t>({1}, {{row}})}});
     ASSERT_FALSE(status.ok());
     EXPECT_THAT(status.message(), HasSubstr("1000"));
     if (comm.rank() == 0) {
@@ -287,17 +283,22 @@ TEST(ParameterServer, OnlyTheLearningRateMayBeComputed) {
   fed.apply_instead({{gradient, w}}, {}, "", instead);
   EXPECT_EQ(pushes_of(graph, "ps").size(), 1u);
   Momentum odd({.momentum = rate});
-  EXPECT_THAT([&] { odd.apply_instead({{gradient, w}}, {}, "", instead); },
-              testing::ThrowsMessage<Error>(HasSubstr("momentum of")));
+  EXPECT_THAT(
+      [&] {
+        odd.apply_instead({{gradient, w}}, {}, "", instead);
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("momentum of")));
   // Nor may the next one differ.
   GradientDescent other({.learning_rate = 0.1});
-  EXPECT_THAT([&] { other.apply_instead({{gradient, w}}, {}, "", instead); },
-              testing::ThrowsMessage<Error>(HasSubstr("in two ways")));
+  EXPECT_THAT(
+      [&] {
+        other.apply_instead({{gradient, w}}, {}, "", instead);
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("in two ways")));
 }
 
 TEST(ParameterServer, WithoutServersAJobIsTold) {
-  const Env env(
-      std::map<std::string, std::string>{{"RONDO_STRATEGY", "ssp"}});
+  const Env env(std::map<std::string, std::string>{{"RONDO_STRATEGY", "ssp"}});
   EXPECT_THAT(Strategy::from_env(env).status().message(),
               HasSubstr("--servers 1 --strategy ssp"));
 }

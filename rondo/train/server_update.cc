@@ -91,9 +91,7 @@ double number(const Value& value) {
   });
 }
 
-bool is_number(const Value& value) {
-  return value.node->op().name == "Const";
-}
+bool is_number(const Value& value) { return value.node->op().name == "Const"; }
 
 std::string_view variable_of(const Node& update) {
   return update.attrs().get<std::string>("variable");

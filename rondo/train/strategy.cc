@@ -31,8 +31,8 @@ struct Strategy::State {
 
 namespace {
 
-// The rings, and the groups with servers, of this job by the name of their group, so that a program may ask
-// for its strategy wherever it needs it.
+// The rings, and the groups with servers, of this job by the name of their
+// group, so that a program may ask for its strategy wherever it needs it.
 struct Rings {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<void>> states;  // guarded by mutex
@@ -145,11 +145,11 @@ Result<std::unique_ptr<KvWorker>> connect_worker(
   const Deadline deadline(seconds(settings.connect_timeout));
   RONDO_ASSIGN_OR_RETURN(auto store, open_store(job, deadline));
   if (job.rank == 0)
-    RONDO_RETURN_IF_ERROR(publish_rules(
-        *store, {.mode = options.mode,
-                 .workers = job.size,
-                 .staleness = options.staleness,
-                 .optimizer = KvOptimizer::gradient_descent(0)}));
+    RONDO_RETURN_IF_ERROR(
+        publish_rules(*store, {.mode = options.mode,
+                               .workers = job.size,
+                               .staleness = options.staleness,
+                               .optimizer = KvOptimizer::gradient_descent(0)}));
   return KvWorker::connect(
       {.worker = job.rank,
        .workers = job.size,
@@ -323,8 +323,7 @@ Node& Strategy::broadcast(Graph& graph) const {
     values[i] = assign(variables[i], values[i]);
     assigned.push_back(values[i].node);
   }
-  if (has_servers())
-    assigned.push_back(&set_servers(graph, variables, values));
+  if (has_servers()) assigned.push_back(&set_servers(graph, variables, values));
   return group(graph, assigned, "broadcast");
 }
 

@@ -10,7 +10,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 Status check_parameter(InferContext& c) {
-  if (c.attr<std::string>("group").empty() || c.attr<std::string>("key").empty())
+  if (c.attr<std::string>("group").empty() ||
+      c.attr<std::string>("key").empty())
     return error(Code::kInvalidArgument,
                  "the group or the key of the parameter has no name");
   return {};
@@ -55,15 +56,14 @@ Status infer_set_parameters(InferContext& c) {
 }
 
 std::vector<AttrSpec> parameter_attrs() {
-  return {
-      {"group", std::string(), true, "the name of the ranks' group"},
-      {"key", std::string(), true, "by which servers know the variable"},
-      {"optimizer", std::vector<double>(), true,
-       "what servers change it by: the numbers of a KvOptimizer"},
-      {"slots", Names(), false, "variables for what the optimizer keeps"},
-      {"powers", Names(), false, "variables of the powers of Adam's betas"},
-      {"dtype", DType::kF32, true, "the type of the variable"},
-      {"shape", PartialShape(), true, "the shape of the variable"}};
+  return {{"group", std::string(), true, "the name of the ranks' group"},
+          {"key", std::string(), true, "by which servers know the variable"},
+          {"optimizer", std::vector<double>(), true,
+           "what servers change it by: the numbers of a KvOptimizer"},
+          {"slots", Names(), false, "variables for what the optimizer keeps"},
+          {"powers", Names(), false, "variables of the powers of Adam's betas"},
+          {"dtype", DType::kF32, true, "the type of the variable"},
+          {"shape", PartialShape(), true, "the shape of the variable"}};
 }
 
 Attrs attrs_of(const ParameterOptions& options) {
@@ -160,9 +160,8 @@ Node& set_parameters(const std::vector<const Node*>& pushes,
     const Attrs& attrs = push->attrs();
     keys.push_back(attrs.get<std::string>("key"));
     by_rows.push_back(push->op().name == "PushPullRows");
-    counts.push_back(
-        static_cast<int64_t>(1 + attrs.get<Names>("slots").size() +
-                             attrs.get<Names>("powers").size()));
+    counts.push_back(static_cast<int64_t>(1 + attrs.get<Names>("slots").size() +
+                                          attrs.get<Names>("powers").size()));
     const auto& numbers = attrs.get<std::vector<double>>("optimizer");
     optimizers.insert(optimizers.end(), numbers.begin(), numbers.end());
   }

@@ -91,8 +91,7 @@ class PushKernel : public ParameterKernel, public RunScope {
     if (status.ok()) return;
     if (status.code() == Code::kOutOfRange && !pushed_in(of_run)->any) return;
     if (const auto servers = group().parameters())
-      servers->give_up(
-          fmt::format("its step failed: {}", status.message()));
+      servers->give_up(fmt::format("its step failed: {}", status.message()));
   }
 
  protected:
@@ -113,8 +112,7 @@ class PushKernel : public ParameterKernel, public RunScope {
 
  private:
   std::shared_ptr<Pushed> pushed_in(Resources& of_run) const {
-    return of_run
-        .find_or_make<Pushed>(fmt::format("pushed/{}", group().name()))
+    return of_run.find_or_make<Pushed>(fmt::format("pushed/{}", group().name()))
         .value();
   }
 };
