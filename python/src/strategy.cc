@@ -54,6 +54,22 @@ Strategy ring(double first_bucket_bytes, double bucket_bytes,
   return made([&] { return Strategy::ring(options); });
 }
 
+Strategy parameter_server(const std::string& mode, int64_t staleness) {
+  constexpr std::pair<std::string_view, KvMode> kModes[] = {
+      {"sync", KvMode::kSync},
+      {"async", KvMode::kAsync},
+      {"ssp", KvMode::kBounded}};
+  for (const auto& [name, its] : kModes)
+    if (name == mode) {
+      const ParameterServerOptions options{.mode = its, .staleness = staleness};
+      return made([&] { return Strategy::parameter_server(options); });
+    }
+  throw Error(Code::kInvalidArgument,
+              fmt::format("mode is \"{}\"; expected \"sync\", \"async\" or "
+                          "\"ssp\"",
+                          mode));
+}
+
 // Gradients as Python has them: [(values, indices or None, shape or None,
 // variable)], and of means [(values, indices or None, shape or None)].
 struct GivenGradients {
@@ -127,9 +143,28 @@ void bind_strategy(nb::module_& m) {
                   nb::arg("bucket_bytes"), nb::arg("wire"), nb::arg("factors"),
                   nb::arg("factor_rows"), nb::arg("link_rate"),
                   nb::arg("flop_rate"), nb::arg("accumulate"), nb::arg("join"))
+      .def_static("parameter_server", &parameter_server, nb::kw_only(),
+                  nb::arg("mode"), nb::arg("staleness"))
       .def_prop_ro("name", &Strategy::name)
       .def_prop_ro("rank", &Strategy::rank)
       .def_prop_ro("size", &Strategy::size)
+      .def_prop_ro("has_servers", &Strategy::has_servers,
+                   "Whether parameter servers make the updates.")
+      .def(
+          "served",
+          [](const Strategy& self, const PyNode& update) {
+            const OriginScope line(program_line());
+            return PyNode{update.graph, &self.served(*update.node)};
+          },
+          nb::arg("update"),
+          "What runs in place of an update that servers make.")
+      .def(
+          "pull_slots",
+          [](const Strategy& self, const PyGraph& graph) {
+            const OriginScope line(program_line());
+            return PyNode{graph.graph, &self.pull_slots(*graph.graph)};
+          },
+          nb::arg("graph"))
       .def("exchange", &exchange, nb::arg("gradients"),
            "The mean of each gradient over all ranks.")
       .def_prop_ro("accumulate", &Strategy::accumulate)

@@ -167,8 +167,11 @@ Status KvServer::dispatch(StoredPart::From from, LinkCall& call,
       return {};
     }
     case kv::kAbort: {
+      wire::Reader reader(call.body);
+      const std::string reason(reader.text());
+      if (!reader.ok()) return kv::damaged("a reason");
       const Status why = error(Code::kCancelled, "{} gave up: {}",
-                               members_.describe(from.worker), call.body);
+                               members_.describe(from.worker), reason);
       for (const auto& one : parts()) one->fail(why, answers);
       answers.add(std::move(answer), LinkAnswer{});
       return {};

@@ -360,7 +360,7 @@ KvWork KvWorker::set(std::string_view key, const Tensor& value,
 
 void KvWorker::abort(const std::string& reason) {
   for (const auto& one : links_)
-    one->call({kv::kAbort, reason, {}}, deadline(),
+    one->call({kv::kAbort, wire::Writer().text(reason).take(), {}}, deadline(),
               [](const Result<LinkAnswer>&) {});
 }
 

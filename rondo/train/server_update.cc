@@ -155,12 +155,13 @@ KvOptimizer kv_optimizer_of(const Node& update) {
 
 Node& server_update(Node& update, const std::string& group) {
   Graph& graph = update.graph();
+  const Known& known = known_update(update);
   const ParameterOptions options{
       .group = group,
       .key = std::string(variable_of(update)),
       .optimizer = kv_optimizer_of(update).numbers(),
       .slots = update.attrs().get<Names>("slots"),
-      .powers = powers_of(update, known_update(update)),
+      .powers = powers_of(update, known),
       .dtype = update.attrs().get<DType>("dtype"),
       .shape = update.attrs().get<PartialShape>("shape")};
   if (!options.shape.known())

@@ -7,6 +7,7 @@ import weakref as _weakref
 from .. import _core
 from ..errors import InvalidArgumentError
 from ..framework.graph import Operation, get_default_graph
+from ..framework.saver import BEFORE_SAVING
 from ..framework.tensor import IndexedSlices, Tensor
 from ..framework.variable import trainable_variables
 from .optimizer import Optimizer
@@ -40,7 +41,7 @@ class Strategy:
 
     @property
     def name(self):
-        """ "single" or "ring"."""
+        """ "single", "ring", "ps", "ps-async" or "ssp"."""
         return self._core.name
 
     @property
@@ -65,7 +66,8 @@ class Strategy:
         """
         pairs = list(grads_and_vars)
         present = [(g, v) for g, v in pairs if g is not None]
-        alone = self.size == 1 and self._core.accumulate == 1
+        core = self._core
+        alone = self.size == 1 and core.accumulate == 1 and not core.has_servers
         if alone or not present:
             return pairs
         graph = present[0][1].graph
@@ -85,13 +87,10 @@ class Strategy:
     @_contextlib.contextmanager
     def _exchanging(self, graph):
         graph._check_open("an exchange")
-        if self not in graph.get_collection(_COLLECTION):
-            graph.add_to_collection(_COLLECTION, self)
+        self._trains(graph)
         before = len(graph._core)
         yield
-        if graph._devices.decides:
-            for node in graph._core.nodes[before:]:
-                graph._added(node)
+        self._place(graph, before)
 
     def join(self, session):
         """For a rank whose data have ended, with `Ring(join=True)`: takes part in the
@@ -119,11 +118,36 @@ class Strategy:
         "dense1/w: factors, 11206656 bytes", which a rank sends in a step."""
         return self._core.explain()
 
+    def _trains(self, graph):
+        if self not in graph.get_collection(_COLLECTION):
+            graph.add_to_collection(_COLLECTION, self)
+
+    def _place(self, graph, before):
+        """Decides about the devices of the nodes that were made since."""
+        if graph._devices.decides:
+            for node in graph._core.nodes[before:]:
+                graph._added(node)
+
+    def _served(self, update):
+        """What runs in place of an update that parameter servers make."""
+        graph = update.graph
+        before = len(graph._core)
+        made = Operation(self._core.served(update._node), graph)
+        self._place(graph, before)
+        return made
+
+    def _keeps_slots(self, graph):
+        """Before a checkpoint is written, what servers keep is to be here."""
+        if self._core.has_servers and not graph.get_collection(BEFORE_SAVING):
+            pull = Operation(self._core.pull_slots(graph._core), graph)
+            graph.add_to_collection(BEFORE_SAVING, pull)
+
     def initializer(self):
         """An operation that sets all variables of the default graph to their
         initial values, those of rank 0 on every rank."""
         graph = get_default_graph()
         graph._check_open("an initializer")
+        self._keeps_slots(graph)
         return Operation(self._core.initializer(graph._core), graph)
 
     def broadcast(self):
@@ -131,6 +155,7 @@ class Strategy:
         after it alone restored a checkpoint."""
         graph = get_default_graph()
         graph._check_open("a broadcast")
+        self._keeps_slots(graph)
         return Operation(self._core.broadcast(graph._core), graph)
 
     def check_replicas(self, session):
@@ -210,6 +235,21 @@ class Ring(Strategy):
         )
 
 
+class ParameterServer(Strategy):
+    """Servers, which `rondo run --servers` starts beside the ranks, keep the
+    variables and make the updates.
+
+    `mode` is "sync": a step is that of one process on the batches of all ranks;
+    "async": the gradients of each rank count when they come; or "ssp": so, but no
+    rank gets more than `staleness` steps ahead of the slowest.
+    """
+
+    def __init__(self, mode="sync", staleness=4):
+        super().__init__(
+            _core.Strategy.parameter_server(mode=mode, staleness=staleness)
+        )
+
+
 class DistributedOptimizer(Optimizer):
     """Changes variables as another optimizer does, by the gradients of all ranks."""
 
@@ -226,6 +266,8 @@ class DistributedOptimizer(Optimizer):
         """An operation that changes each variable by the mean of its gradients."""
         pairs = list(grads_and_vars)
         strategy = self._strategy
+        if strategy._core.has_servers:
+            return self._apply_on_servers(pairs, global_step, name)
         if not strategy._core.may_join or all(g is None for g, _ in pairs):
             pairs = strategy.exchange(pairs)
             return self._opt.apply_gradients(pairs, global_step, name)
@@ -237,6 +279,18 @@ class DistributedOptimizer(Optimizer):
             joined = strategy._core.keep_joining(active, updates._node)
         graph.add_to_collection(_JOINED, Tensor(joined, graph))
         return train_op
+
+    def _apply_on_servers(self, grads_and_vars, global_step, name):
+        if type(self._opt).apply_gradients is not Optimizer.apply_gradients:
+            raise InvalidArgumentError(
+                f"{type(self._opt).__name__} makes updates in its own way, which "
+                "parameter servers cannot: give distribute() a plain optimizer, or "
+                "take the strategy ring"
+            )
+        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        if pairs:
+            self._strategy._trains(pairs[0][1].graph)
+        return self._opt._apply(pairs, global_step, name, self._strategy._served)
 
     def get_slot(self, var, name):
         return self._opt.get_slot(var, name)
