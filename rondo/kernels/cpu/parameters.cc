@@ -85,6 +85,12 @@ class PushKernel : public ParameterKernel, public RunScope {
   using ParameterKernel::ParameterKernel;
 
   void begin_run(Resources& /*of_run*/) override {}
+  Status left_out(Resources& /*of_run*/) override {
+    return error(Code::kInvalidArgument,
+                 "a push to parameter servers is in a branch that was not "
+                 "taken, and the other ranks may wait for it: train outside of "
+                 "branches");
+  }
   // The end of the data before the first push is no failure: the others may
   // have come to theirs too.
   void end_run(Resources& of_run, const Status& status) override {
