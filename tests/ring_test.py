@@ -108,6 +108,38 @@ def test_cpp_factors_train_as_one_process():
         assert losses(ranks, *program) == pytest.approx(alone, abs=2e-5), ranks
 
 
+JOIN = """
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Ring(join=True)
+data = rd.data.Dataset.range(2 + 3 * strategy.rank)
+value = rd.cast(data.make_one_shot_iterator().get_next(), rd.float32)
+w = rd.get_variable("w", [2, 2], initializer=rd.zeros_initializer())
+opt = strategy.distribute(rd.train.AdamOptimizer(0.1))
+global_step = rd.train.get_or_create_global_step()
+train_op = opt.minimize(rd.reduce_sum(w * (value + 1.0)), global_step)
+with rd.train.MonitoredSession() as session:
+    mine = 0
+    try:
+        while True:
+            session.run(train_op)
+            mine += 1
+    except rd.OutOfRangeError:
+        strategy.join(session)
+    strategy.check_replicas(session)
+    print(f"{mine} of {session.run(global_step)}", flush=True)
+"""
+
+
+def test_ranks_with_fewer_data_join(tmp_path):
+    program = tmp_path / "join.py"
+    program.write_text(JOIN)
+    done = rondo_run("-n", 3, "--no-prefix", "--", sys.executable, program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "2 of 8", "5 of 8", "8 of 8"]
+
+
 def test_single_ranks_train_for_themselves():
     done = rondo_run(
         *["-n", 2, "--no-prefix", "--strategy", "single", "--"],

@@ -36,7 +36,7 @@ Strategy made(Make make) {
 Strategy ring(double first_bucket_bytes, double bucket_bytes,
               const std::string& wire, const std::string& factors,
               int64_t factor_rows, double link_rate, double flop_rate,
-              int accumulate) {
+              int accumulate, bool join) {
   const auto dtype = dtype_from_name(wire);
   if (!dtype)
     throw Error(
@@ -49,34 +49,56 @@ Strategy ring(double first_bucket_bytes, double bucket_bytes,
                   .rows = factor_rows,
                   .link_rate = link_rate,
                   .flop_rate = flop_rate},
-      .accumulate = accumulate};
+      .accumulate = accumulate,
+      .join = join};
   return made([&] { return Strategy::ring(options); });
 }
 
-// [(values, indices or None, shape or None, variable)], and of the means
-// [(values, indices or None, shape or None)].
-nb::list exchange(const Strategy& self, const nb::list& given) {
-  const OriginScope line(program_line());
+// Gradients as Python has them: [(values, indices or None, shape or None,
+// variable)], and of means [(values, indices or None, shape or None)].
+struct GivenGradients {
+  explicit GivenGradients(const nb::list& given) {
+    for (nb::handle item : given)
+      gradients.push_back(
+          {Gradient(value_of(item[0]), value_of(item[1]), value_of(item[2])),
+           value_of(item[3])});
+  }
+  nb::object wrap(const Value& value) const {
+    return value ? nb::cast(PyValue{graph, value}) : nb::none();
+  }
+  nb::list wrap(const std::vector<GradientAndVariable>& means) const {
+    nb::list list;
+    for (const auto& [mean, variable] : means)
+      list.append(nb::make_tuple(wrap(mean.values), wrap(mean.indices),
+                                 wrap(mean.shape)));
+    return list;
+  }
+
   std::vector<GradientAndVariable> gradients;
   std::shared_ptr<Graph> graph;
-  const auto value_of = [&](nb::handle item) {
-    if (item.is_none()) return Value();
+
+ private:
+  Value value_of(nb::handle item) {
+    if (item.is_none()) return {};
     const auto& value = nb::cast<const PyValue&>(item);
     graph = value.graph;
     return value.value;
-  };
-  for (nb::handle item : given)
-    gradients.push_back(
-        {Gradient(value_of(item[0]), value_of(item[1]), value_of(item[2])),
-         value_of(item[3])});
-  nb::list means;
-  const auto wrap = [&](const Value& value) {
-    return value ? nb::cast(PyValue{graph, value}) : nb::none();
-  };
-  for (const auto& [mean, variable] : self.exchange(std::move(gradients)))
-    means.append(nb::make_tuple(wrap(mean.values), wrap(mean.indices),
-                                wrap(mean.shape)));
-  return means;
+  }
+};
+
+nb::list exchange(const Strategy& self, const nb::list& gradients) {
+  const OriginScope line(program_line());
+  const GivenGradients given(gradients);
+  return given.wrap(self.exchange(given.gradients));
+}
+
+// (means while training, means while joining, how many have data)
+nb::tuple joint_exchange(const Strategy& self, const nb::list& gradients) {
+  const OriginScope line(program_line());
+  const GivenGradients given(gradients);
+  const JointGradients joint = self.joint_exchange(given.gradients);
+  return nb::make_tuple(given.wrap(joint.training), given.wrap(joint.joining),
+                        given.wrap(joint.active));
 }
 
 void check_replicas(const Strategy& self, const std::vector<std::string>& names,
@@ -104,13 +126,24 @@ void bind_strategy(nb::module_& m) {
       .def_static("ring", &ring, nb::kw_only(), nb::arg("first_bucket_bytes"),
                   nb::arg("bucket_bytes"), nb::arg("wire"), nb::arg("factors"),
                   nb::arg("factor_rows"), nb::arg("link_rate"),
-                  nb::arg("flop_rate"), nb::arg("accumulate"))
+                  nb::arg("flop_rate"), nb::arg("accumulate"), nb::arg("join"))
       .def_prop_ro("name", &Strategy::name)
       .def_prop_ro("rank", &Strategy::rank)
       .def_prop_ro("size", &Strategy::size)
       .def("exchange", &exchange, nb::arg("gradients"),
            "The mean of each gradient over all ranks.")
       .def_prop_ro("accumulate", &Strategy::accumulate)
+      .def_prop_ro("may_join", &Strategy::may_join)
+      .def("joint_exchange", &joint_exchange, nb::arg("gradients"))
+      .def(
+          "keep_joining",
+          [](const Strategy& self, const PyValue& active,
+             const PyNode& updates) {
+            const OriginScope line(program_line());
+            return PyValue{active.graph,
+                           self.keep_joining(active.value, *updates.node)};
+          },
+          nb::arg("active"), nb::arg("updates"))
       .def("explain", &Strategy::explain)
       .def(
           "initializer",

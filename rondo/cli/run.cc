@@ -58,6 +58,7 @@ struct RunArguments {
   int staleness = -1;
   double timeout = 0;
   double grace = 5;
+  int min_ranks = 0;
   bool no_prefix = false;
   std::string ssh_command = "ssh";
   std::string remote_rondo;
@@ -153,6 +154,10 @@ Status check(const RunArguments& args, const CommandLine& line) {
         args.grace < 1e9))
     return error(Code::kInvalidArgument,
                  "--timeout and --grace take a number of seconds from 0");
+  if (args.min_ranks < 0 || args.min_ranks > kMaxRanks)
+    return error(Code::kInvalidArgument,
+                 "--min-ranks {}: a job has from 1 to {} ranks", args.min_ranks,
+                 kMaxRanks);
   return {};
 }
 
@@ -175,6 +180,7 @@ Result<RunOptions> run_options(const RunArguments& args,
   options.port_range = args.port_range;
   options.timeout = seconds(args.timeout);
   options.grace = seconds(args.grace);
+  options.min_ranks = args.min_ranks;
   options.prefix = !args.no_prefix;
   options.colour = !env.has("NO_COLOR") && env.get_or("TERM", "") != "dumb";
   options.ssh_command = CLI::detail::split_up(args.ssh_command);
@@ -269,6 +275,10 @@ void add_run_command(CLI::App& app, CommandLine& line) {
                    "Time for the others after a rank failed")
       ->type_name("SECONDS")
       ->capture_default_str();
+  command
+      ->add_option("--min-ranks", args->min_ranks,
+                   "Go on while so many are left, for elastic programs")
+      ->type_name("N");
   command->add_flag("--no-prefix", args->no_prefix,
                     "Output as it is, without [RANK] in front");
   text("--ssh-command", args->ssh_command, "How to call ssh", "COMMAND");

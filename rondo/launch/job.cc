@@ -164,6 +164,17 @@ void Job::time_is_up() {
   end_all();
 }
 
+bool Job::goes_on_without(int failed, const std::string& reason) {
+  if (options_.min_ranks == 0 || exit_code_ || ending_) return false;
+  const int left = options_.ranks - failed_ranks_ - failed;
+  if (left < options_.min_ranks) return false;
+  failed_ranks_ += failed;
+  output_.say(fmt::format("rondo: {}; {} {} on (--min-ranks {})", reason, left,
+                          left == 1 ? "rank goes" : "ranks go",
+                          options_.min_ranks));
+  return true;
+}
+
 bool Job::decide(int exit_code, const std::string& reason) {
   if (exit_code_) return false;
   exit_code_ = exit_code;
@@ -219,11 +230,12 @@ void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   if (is_server(rank) ? idle || ending_ : wait_status == 0) return;
   const std::string where =
       link.host() == "localhost" ? "" : " on " + link.host();
+  const std::string reason =
+      fmt::format("{} (pid {}{}) {}", name_of(rank), ranks_[rank].pid, where,
+                  describe_exit(wait_status));
+  if (!is_server(rank) && goes_on_without(1, reason)) return;
   const int code = wait_status == 0 ? 1 : exit_code_of(wait_status);
-  if (!decide(code,
-              fmt::format("{} (pid {}{}) {}", name_of(rank), ranks_[rank].pid,
-                          where, describe_exit(wait_status))))
-    return;
+  if (!decide(code, reason)) return;
   failed_rank_ = rank;
   loop_->after(options_.grace, [this] {
     if (all_closed() || ending_) return;
@@ -261,16 +273,22 @@ void Job::on_closed(AgentLink& link, const Status& status) {
       if (const std::string rest = agent.errors.take_rest(); !rest.empty())
         output_.say(fmt::format("[{}] {}", link.host(), rest));
   bool started = false;
+  int lost = 0;
+  int lost_servers = 0;
   for (int i = 0; i < link.spec().count; ++i) {
-    Rank& rank = ranks_[link.spec().first_rank + i];
+    const int number = link.spec().first_rank + i;
+    Rank& rank = ranks_[number];
     started = started || rank.pid != 0;
+    if (!rank.exited) ++(is_server(number) ? lost_servers : lost);
     rank.exited = true;
   }
   end_idle_servers();
   if (status.ok()) return;
-  decide(255, fmt::format("{} {} on {}: {}", started ? "lost" : "cannot start",
-                          ranks_of(link, options_.ranks), link.host(),
-                          status.message()));
+  const std::string reason = fmt::format(
+      "{} {} on {}: {}", started ? "lost" : "cannot start",
+      ranks_of(link, options_.ranks), link.host(), status.message());
+  if (started && lost_servers == 0 && goes_on_without(lost, reason)) return;
+  decide(255, reason);
   loop_->after(started ? options_.grace : Duration::zero(),
                [this] { end_all(); });
 }

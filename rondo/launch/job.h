@@ -18,13 +18,16 @@ struct JobOptions {
   // Parameter servers: processes behind the ranks, numbered on, that are ended
   // when the ranks are over.
   int servers = 0;
+  int min_ranks = 0;    // that go on without those that failed; 0: all
   Duration timeout{0};  // 0: none
   Duration grace{0};
   RankOutputOptions output;
 };
 
 // The first thing that goes wrong decides the exit code and is told at once;
-// what follows from it is not told again. Used from the thread that made it.
+// what follows from it is not told again. A rank whose failure leaves
+// `min_ranks` others is told of, and decides nothing. Used from the thread that
+// made it.
 class Job : private AgentLink::Listener {
  public:
   // From here on SIGINT, SIGTERM and SIGHUP wait for run().
@@ -65,6 +68,8 @@ class Job : private AgentLink::Listener {
   void take_signal(int signal);
   void output_moved(OutputWriter& writer);
   void time_is_up();
+  // Whether the job goes on without these ranks too, which it then says.
+  bool goes_on_without(int failed, const std::string& reason);
   // Decides the outcome, unless it is decided.
   bool decide(int exit_code, const std::string& reason);
   // Ends every agent: asks, then insists, then is over with it.
@@ -81,6 +86,7 @@ class Job : private AgentLink::Listener {
   void end_leftovers();
 
   const JobOptions options_;
+  int failed_ranks_ = 0;            // of those that the job goes on without
   const std::set<pid_t> not_ours_;  // children from before the job
   std::unique_ptr<EventLoop> loop_;
   SignalWatch signals_;

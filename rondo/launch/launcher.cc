@@ -132,6 +132,7 @@ Result<int> run_job(const RunOptions& options) {
   job_options.output.servers = options.servers;
   job_options.timeout = options.timeout;
   job_options.grace = options.grace;
+  job_options.min_ranks = options.min_ranks;
   job_options.output.prefix = options.prefix;
   job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
   job_options.output.colour_err = options.colour && isatty(STDERR_FILENO) == 1;

@@ -167,5 +167,23 @@ TEST(MeanOfRuns, IsThereInTheLastOfThem) {
   EXPECT_THAT(run({1}).message(), HasSubstr("had [2] in the run before"));
 }
 
+TEST(MeanOfRuns, LeavesOutOnlyWhatNeedsIt) {
+  Graph graph;
+  const Value mean = mean_of_runs(constant(graph, 3.0, DType::kF32), 2);
+  const Value runs =
+      variable(graph, zeros(graph, {}), {.name = "runs", .trainable = false});
+  const Value sum =
+      variable(graph, zeros(graph, {}), {.name = "sum", .trainable = false});
+  // One more run, behind the use of how many there were; that is left out in
+  // every other run.
+  Node& use = *assign_add(sum, mean * runs).node;
+  Node& count = *assign_add(runs, constant(graph, 1.0, DType::kF32)).node;
+  Session session(graph);
+  session.run(initializer(graph)).value();
+  for (int i = 0; i < 4; ++i) session.run({}, {}, {&use, &count}).value();
+  EXPECT_FLOAT_EQ(session.run(runs).value().span<float>()[0], 4);
+  EXPECT_FLOAT_EQ(session.run(sum).value().span<float>()[0], 3 * 1 + 3 * 3);
+}
+
 }  // namespace
 }  // namespace rondo

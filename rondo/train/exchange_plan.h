@@ -16,7 +16,6 @@ struct GradientExchange {
   BucketOptions buckets = {};
   DType wire = DType::kF32;  // in which f32 travels: f32 or bf16
   FactorOptions factors = {};
-  bool optional = false;  // whether a step may be without it, on all ranks
 };
 
 // How one gradient travels, and what that costs.

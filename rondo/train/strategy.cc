@@ -138,12 +138,17 @@ Result<Strategy> Strategy::joined(Communicator comm,
     return error(Code::kInvalidArgument,
                  "accumulate is {}, expected 1 run or more",
                  options.accumulate);
+  if (options.join && options.accumulate > 1)
+    return error(Code::kInvalidArgument,
+                 "join does not go together with accumulate");
   auto state = std::make_shared<State>();
   state->rank = comm.rank();
   state->size = comm.size();
   state->options = options;
-  state->exchange = {options.group, comm.size(),     options.buckets,
-                     options.wire,  options.factors, options.accumulate > 1};
+  state->exchange = {options.group, comm.size(), options.buckets, options.wire,
+                     options.factors};
+  // A rank without data does not know how many rows the others have.
+  if (options.join) state->exchange.factors.use = FactorUse::kOff;
   RONDO_RETURN_IF_ERROR(agree_on_rates(comm, state->exchange.factors));
   state->group = std::make_shared<ExchangeGroup>(
       options.group, std::make_unique<CommunicatorExchange>(comm));
@@ -329,13 +334,59 @@ std::vector<GradientAndVariable> Strategy::exchange(
     gradients = accumulated_gradients(std::move(gradients), accumulate(),
                                       state_->exchange.group);
   if (size() == 1) return gradients;
-  const ExchangePlan plan = plan_exchange(gradients, state_->exchange);
-  {
-    const std::lock_guard lock(state_->mutex);
-    auto& travels = state_->travels;
-    travels.insert(travels.end(), plan.travels.begin(), plan.travels.end());
+  const ExchangePlan plan = planned(gradients);
+  return exchanged_gradients(std::move(gradients), state_->exchange, plan,
+                             {.optional = accumulate() > 1});
+}
+
+ExchangePlan Strategy::planned(
+    const std::vector<GradientAndVariable>& gradients) const {
+  ExchangePlan plan = plan_exchange(gradients, state_->exchange);
+  const std::lock_guard lock(state_->mutex);
+  auto& travels = state_->travels;
+  travels.insert(travels.end(), plan.travels.begin(), plan.travels.end());
+  return plan;
+}
+
+bool Strategy::may_join() const { return size() > 1 && state_->options.join; }
+
+JointGradients Strategy::joint_exchange(
+    const std::vector<GradientAndVariable>& gradients) const {
+  return joint_gradients(gradients, state_->exchange, planned(gradients));
+}
+
+std::string Strategy::joining() const {
+  return fmt::format("{}/joining", state_->exchange.group);
+}
+
+Value Strategy::keep_joining(Value active, Node& updates) const {
+  Graph& graph = active.graph();
+  const NameScope scope(graph, state_->exchange.group);
+  // Also where nobody had data, and there are no updates.
+  Node& over = graph.add({.op = "Await", .control_inputs = {&updates}});
+  const ControlScope after(graph, {&over});
+  const Value joined = identity(active, "joined");
+  graph.collection(joining()).push_back(joined);
+  return joined;
+}
+
+Status Strategy::join(Session& session) const {
+  if (size() == 1) return {};
+  if (!may_join())
+    return error(Code::kInvalidArgument,
+                 "this ring is without join: make it with RingOptions::join");
+  const auto& collections = session.graph().collections();
+  const auto at = collections.find(joining());
+  const size_t nodes = at == collections.end() ? 0 : at->second.size();
+  if (nodes != 1)
+    return error(Code::kInvalidArgument,
+                 "the graph has {} training nodes of this strategy: join needs "
+                 "one",
+                 nodes);
+  while (true) {
+    RONDO_ASSIGN_OR_RETURN(const Tensor active, session.run(at->second[0]));
+    if (active.span<float>()[0] == 0) return {};
   }
-  return exchanged_gradients(std::move(gradients), state_->exchange, plan);
 }
 
 std::string Strategy::explain() const {
@@ -413,8 +464,15 @@ Node& DistributedOptimizer::apply_gradients(
     return optimizer_.apply_instead(
         gradients, global_step, name,
         [&](Node& update) -> Node& { return strategy_.served(update); });
-  return optimizer_.apply_gradients(strategy_.exchange(gradients), global_step,
-                                    name);
+  if (!strategy_.may_join())
+    return optimizer_.apply_gradients(strategy_.exchange(gradients),
+                                      global_step, name);
+  const JointGradients joint = strategy_.joint_exchange(gradients);
+  Node& training =
+      optimizer_.apply_gradients(joint.training, global_step, name);
+  strategy_.keep_joining(joint.active, optimizer_.apply_gradients(
+                                           joint.joining, global_step, name));
+  return training;
 }
 
 Value DistributedOptimizer::update(Value /*variable*/,

@@ -22,6 +22,7 @@
 #include "rondo/ps/kv_worker.h"
 #include "rondo/runtime/session.h"
 #include "rondo/train/exchanged_gradients.h"
+#include "rondo/train/joint_gradients.h"
 
 namespace rondo {
 
@@ -35,6 +36,9 @@ struct RingOptions {
   // Of how many runs, each with a micro-batch, the gradients make one step.
   // They are exchanged and applied in the last of them.
   int accumulate = 1;
+  // Whether ranks may come to the end of their data at different steps: then
+  // they call Strategy::join().
+  bool join = false;
   bool operator==(const RingOptions&) const = default;
 };
 
@@ -91,6 +95,17 @@ class RONDO_API Strategy {
       std::vector<GradientAndVariable> gradients) const;
   // Of how many runs a step is made: RingOptions::accumulate.
   int accumulate() const;
+  // With RingOptions::join: what distribute() updates by, on a rank with data
+  // and on one that joins in; keep_joining() then keeps the latter's updates.
+  bool may_join() const;
+  JointGradients joint_exchange(
+      const std::vector<GradientAndVariable>& gradients) const;
+  // How many had data, once a step of the others has been joined.
+  Value keep_joining(Value active, Node& updates) const;
+  // On a rank whose data have ended: takes part in the steps of the others
+  // until the last has called this too. The session's graph has one training
+  // node of this strategy.
+  Status join(Session& session) const;
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
@@ -129,6 +144,9 @@ class RONDO_API Strategy {
   // Behind a broadcast, whose values these are: what servers have too.
   Node& set_servers(Graph& graph, const std::vector<Value>& variables,
                     const std::vector<Value>& values) const;
+  ExchangePlan planned(const std::vector<GradientAndVariable>& gradients) const;
+  // The collection of what keep_joining() gave.
+  std::string joining() const;
   // The ring of this job; one that is there already may have other options.
   static Result<Strategy> ring_of(const Env& env, const RingOptions& options,
                                   bool any_options);

@@ -1,15 +1,18 @@
 """Strategies: how the ranks of a job train one model."""
 
 import atexit as _atexit
+import contextlib as _contextlib
 import weakref as _weakref
 
 from .. import _core
+from ..errors import InvalidArgumentError
 from ..framework.graph import Operation, get_default_graph
 from ..framework.tensor import IndexedSlices, Tensor
 from ..framework.variable import trainable_variables
 from .optimizer import Optimizer
 
 _COLLECTION = "strategies"
+_JOINED = "strategies_joined"
 _open = _weakref.WeakSet()
 
 
@@ -66,19 +69,50 @@ class Strategy:
         if alone or not present:
             return pairs
         graph = present[0][1].graph
+        with self._exchanging(graph):
+            means = self._core.exchange(_given(present))
+        return _means(means, pairs, graph)
+
+    def _joint_exchange(self, pairs):
+        """The means of a rank with data, those of one that joins in, and how many
+        ranks have data."""
+        present = [(g, v) for g, v in pairs if g is not None]
+        graph = present[0][1].graph
+        with self._exchanging(graph):
+            *both, active = self._core.joint_exchange(_given(present))
+        return *(_means(means, pairs, graph) for means in both), active
+
+    @_contextlib.contextmanager
+    def _exchanging(self, graph):
         graph._check_open("an exchange")
         if self not in graph.get_collection(_COLLECTION):
             graph.add_to_collection(_COLLECTION, self)
         before = len(graph._core)
-        means = self._core.exchange([(*_parts(g), _value(v)) for g, v in present])
+        yield
         if graph._devices.decides:
             for node in graph._core.nodes[before:]:
                 graph._added(node)
-        found = iter(means)
-        return [
-            (g, v) if g is None else (_gradient(next(found), graph), v)
-            for g, v in pairs
-        ]
+
+    def join(self, session):
+        """For a rank whose data have ended, with `Ring(join=True)`: takes part in the
+        steps of the others until the last has called this too.
+
+        The session's graph has one training operation of this strategy.
+        """
+        if self.size == 1:
+            return
+        if not self._core.may_join:
+            raise InvalidArgumentError(
+                "this strategy is without join: make it with Ring(join=True)"
+            )
+        joined = session.graph.get_collection(_JOINED)
+        if len(joined) != 1:
+            raise InvalidArgumentError(
+                f"the graph has {len(joined)} training operations of this strategy: "
+                "join needs one"
+            )
+        while session.run(joined[0]) > 0:
+            pass
 
     def explain(self):
         """How each gradient of this program travels, and what it costs:
@@ -144,6 +178,9 @@ class Ring(Strategy):
     With `accumulate`, so many runs of the training operation, each with a
     micro-batch, make one step: in the last of them the mean of their gradients is
     exchanged and applied.
+
+    With `join`, ranks may come to the end of their data at different steps: see
+    `Strategy.join`.
     """
 
     def __init__(
@@ -156,6 +193,7 @@ class Ring(Strategy):
         link_rate=0.0,
         flop_rate=1e11,
         accumulate=1,
+        join=False,
     ):
         super().__init__(
             _core.Strategy.ring(
@@ -167,6 +205,7 @@ class Ring(Strategy):
                 link_rate=link_rate,
                 flop_rate=flop_rate,
                 accumulate=accumulate,
+                join=join,
             )
         )
 
@@ -185,8 +224,19 @@ class DistributedOptimizer(Optimizer):
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         """An operation that changes each variable by the mean of its gradients."""
-        pairs = self._strategy.exchange(grads_and_vars)
-        return self._opt.apply_gradients(pairs, global_step, name)
+        pairs = list(grads_and_vars)
+        strategy = self._strategy
+        if not strategy._core.may_join or all(g is None for g, _ in pairs):
+            pairs = strategy.exchange(pairs)
+            return self._opt.apply_gradients(pairs, global_step, name)
+        training, joining, active = strategy._joint_exchange(pairs)
+        train_op = self._opt.apply_gradients(training, global_step, name)
+        updates = self._opt.apply_gradients(joining, global_step, name)
+        graph = train_op.graph
+        with strategy._exchanging(graph):
+            joined = strategy._core.keep_joining(active, updates._node)
+        graph.add_to_collection(_JOINED, Tensor(joined, graph))
+        return train_op
 
     def get_slot(self, var, name):
         return self._opt.get_slot(var, name)
@@ -215,6 +265,17 @@ def _parts(gradient):
         parts = (gradient.values, gradient.indices, gradient.dense_shape)
         return tuple(_value(x) for x in parts)
     return _value(gradient), None, None
+
+
+def _given(present):
+    return [(*_parts(g), _value(v)) for g, v in present]
+
+
+def _means(means, pairs, graph):
+    found = iter(means)
+    return [
+        (g, v) if g is None else (_gradient(next(found), graph), v) for g, v in pairs
+    ]
 
 
 def _gradient(parts, graph):

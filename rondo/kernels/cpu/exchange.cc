@@ -13,7 +13,8 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
  public:
   explicit ExchangeKernel(const Node& node)
       : sequence_(node.attrs().get<int64_t>("sequence")),
-        optional_(node.attrs().get<bool>("optional")),
+        optional_(node.attrs().has("optional") &&
+                  node.attrs().get<bool>("optional")),
         group_(ExchangeGroup::find(node.attrs().get<std::string>("group"))
                    .value()) {}
 

@@ -5,11 +5,23 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/waiting_kernels.h"
 #include "rondo/tensor/reduce.h"
 
 namespace rondo {
 namespace {
+
+constexpr int64_t kGrain = 1 << 15;
+
+void divide(Tensor& sum, int64_t runs) {
+  auto* const data = static_cast<char*>(sum.data());
+  const size_t size = size_of(sum.dtype());
+  parallel_for(sum.count(), kGrain, [&](int64_t begin, int64_t end) {
+    finish_avg(sum.dtype(), data + static_cast<size_t>(begin) * size,
+               static_cast<size_t>(end - begin), static_cast<int>(runs));
+  });
+}
 
 struct SumOfRuns final : Resource {
   std::mutex mutex;
@@ -35,19 +47,27 @@ class MeanOfRuns final : public Kernel {
                    "x has shape {}, and had {} in the run before",
                    x.shape().to_string(), kept_->sum.shape().to_string());
     } else {
-      reduce(ReduceOp::kSum, x.dtype(), kept_->sum.data(), x.data(),
-             static_cast<size_t>(x.count()));
+      add(x);
     }
     if (++kept_->runs < count_) return {};
-    Tensor& sum = kept_->sum;
-    finish_avg(sum.dtype(), sum.data(), static_cast<size_t>(sum.count()),
-               static_cast<int>(count_));
-    c.set_output(0, std::exchange(sum, {}));
     kept_->runs = 0;
+    divide(kept_->sum, count_);
+    c.set_output(0, std::exchange(kept_->sum, {}));
     return {};
   }
 
  private:
+  void add(const Tensor& x) {
+    const size_t size = size_of(x.dtype());
+    auto* const sum = static_cast<char*>(kept_->sum.data());
+    const auto* const more = static_cast<const char*>(x.data());
+    parallel_for(x.count(), kGrain, [&](int64_t begin, int64_t end) {
+      const size_t at = static_cast<size_t>(begin) * size;
+      reduce(ReduceOp::kSum, x.dtype(), sum + at, more + at,
+             static_cast<size_t>(end - begin));
+    });
+  }
+
   // x itself, where nobody else needs it.
   void take(KernelContext& c) {
     const Tensor& x = c.input(0);
@@ -102,9 +122,7 @@ class RowsOfRuns final : public Kernel {
     join(indices, 1, c);
     values.clear();
     indices.clear();
-    Tensor& all = c.output(0);
-    finish_avg(all.dtype(), all.data(), static_cast<size_t>(all.count()),
-               static_cast<int>(count_));
+    divide(c.output(0), static_cast<int64_t>(count_));
     return {};
   }
 

@@ -24,9 +24,7 @@ class Settings:
     fusion: int = 128 << 20  # bytes of small tensors that are reduced at once
     connect_timeout: float = 120.0
     timeout: float = 300.0  # of an operation that all ranks have begun
-    elastic_timeout: float = 600.0
     timeline: str = ""
-    mark_cycles: bool = False
 
     @classmethod
     def from_environment(cls):
@@ -40,7 +38,5 @@ class Settings:
             fusion=int(_number("HOROVOD_FUSION_THRESHOLD", cls.fusion)),
             connect_timeout=_number("RONDO_CONNECT_TIMEOUT", cls.connect_timeout),
             timeout=_number("RONDO_TIMEOUT", cls.timeout),
-            elastic_timeout=_number("HOROVOD_ELASTIC_TIMEOUT", cls.elastic_timeout),
             timeline=os.environ.get("HOROVOD_TIMELINE", ""),
-            mark_cycles=bool(_number("HOROVOD_TIMELINE_MARK_CYCLES", 0)),
         )
