@@ -54,16 +54,34 @@ def test_any_number_of_workers_has_the_same_curve(model):
         assert f"{workers} workers (ring" in together.stdout
 
 
+def test_parameter_servers_in_step_have_the_same_curve():
+    curve = losses(rondo_train("lenet", "--steps", 4))
+    served = rondo_train(
+        *["lenet", "--steps", 4, "-n", 2, "--strategy", "ps", "--servers", 2]
+    )
+    assert losses(served) == pytest.approx(curve, abs=2e-4)
+    assert "2 workers (ps" in served.stdout
+
+
+@pytest.mark.parametrize("strategy", ["ps-async", "ssp"])
+def test_parameter_servers_out_of_step_learn(strategy):
+    servers = ["--strategy", strategy, "--servers", 1]
+    done = rondo_train("mlp", "--steps", 80, "-n", 2, "--lr", 0.01, *servers)
+    assert len(losses(done)) == 80
+    # A guess is right in 10 %; how far it comes depends on who is quicker.
+    assert accuracy(done) > 40
+
+
 def test_text_and_bf16_on_the_wire(tmp_path):
     text = tmp_path / "text"
     text.write_text("To be, or not to be, that is the question. " * 200)
-    options = ["--steps", 4, "--optimizer", "adam"]
+    options = ["--steps", 3, "--optimizer", "adam"]
     alone = losses(rondo_train("gpt", *options, data=text))
     both = ["-n", 2, "--wire", "bf16", "--strategy", "allreduce"]
     together = losses(rondo_train("gpt", *options, *both, data=text))
     assert together == pytest.approx(alone, rel=0.02)
     # Rounded, so not the very same.
-    assert together[4] != alone[4]
+    assert together[3] != alone[3]
 
 
 def test_a_resumed_training_is_the_one_that_was_not_interrupted(tmp_path):
@@ -84,6 +102,18 @@ def test_a_resumed_training_is_the_one_that_was_not_interrupted(tmp_path):
     other = rondo_train("mlp", *options, folder, "--resume", "--batch", 32)
     assert other.returncode == 2
     assert "a training with --batch 16 --seed 1" in other.stderr
+
+
+def test_a_training_goes_over_to_servers_and_back(tmp_path):
+    options = ["-n", 2, "--optimizer", "adam", "--checkpoint"]
+    whole = losses(rondo_train("mlp", "--steps", 6, *options, tmp_path / "a"))
+    folder = tmp_path / "b"
+    curve = {}
+    for steps, strategy in ((2, ["ring"]), (4, ["ps", "--servers", 1]), (6, ["ring"])):
+        more = ["--resume", "--steps", steps, "--strategy", *strategy]
+        curve |= losses(rondo_train("mlp", *options, folder, *more))
+    # What Adam keeps went along: without it the third step is another.
+    assert curve == pytest.approx(whole, abs=2e-4)
 
 
 class Training:
@@ -211,6 +241,7 @@ def test_a_job_of_another_launcher(tmp_path):
         ("lent", [], 'no model "lent"; there are mlp, lenet'),
         ("mlp", ["--data", "no/such"], "no such file or folder"),
         ("mlp", ["--strategy", "rign"], "there are single, ring, allreduce"),
+        ("mlp", ["--strategy", "ps"], "ps --servers 0: ps, ps-async and ssp take"),
         ("mlp", ["-n", 3], "must be a multiple of -n, 3"),
         ("mlp", ["-n", 0], "-n 0: expected 1 to"),
         ("mlp", ["--resume"], "--resume needs --checkpoint"),

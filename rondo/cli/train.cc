@@ -102,8 +102,11 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
   run.argv.insert(run.argv.end(), line.arguments.begin(), line.arguments.end());
   if (const int columns = terminal_columns(); columns > 0)
     run.argv.push_back(fmt::format("--columns={}", columns));
+  run.servers = options.servers;
   if (!options.strategy.empty())
     run.environment["RONDO_STRATEGY"] = options.strategy;
+  if (options.staleness >= 0)
+    run.environment["RONDO_STALENESS"] = std::to_string(options.staleness);
   return run_job(run);
 }
 
@@ -133,7 +136,11 @@ void add_options(CLI::App& command, TrainArguments& args) {
   args.workers = number("-n,--workers", options.workers, "Workers to start")
                      ->capture_default_str();
   text("--strategy", options.strategy,
-       "How they train together: single, ring, allreduce", "NAME");
+       "How they train together: single, ring, allreduce, ps, ps-async, ssp",
+       "NAME");
+  number("--servers", options.servers, "Parameter servers for ps, ps-async, ssp");
+  number("--staleness", options.staleness,
+         "With ssp: steps that a worker may be ahead of the slowest");
   number("--epochs", options.epochs, "How often to go through the data")
       ->capture_default_str();
   number("--steps", options.steps, "How many steps, instead of --epochs");

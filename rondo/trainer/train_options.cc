@@ -22,9 +22,14 @@ Status one_of(std::string_view option, std::string_view value,
 }
 
 Status check_strategy(const TrainOptions& options) {
-  if (options.strategy.empty()) return {};
+  if (options.strategy.empty() && options.servers == 0) return {};
   const auto kind = parse_strategy(options.strategy);
   if (!kind.ok()) return kind.status().with_context("--strategy");
+  if (options.servers < 0 || (options.servers > 0) != has_servers(*kind))
+    return error(Code::kInvalidArgument,
+                 "--strategy {} --servers {}: ps, ps-async and ssp take one "
+                 "server or more, the others none",
+                 options.strategy, options.servers);
   if (*kind == StrategyKind::kSingle && options.workers > 1)
     return error(Code::kInvalidArgument,
                  "--strategy single trains with one worker, and -n is {}",

@@ -14,6 +14,7 @@ struct TrainOptions {
   // Of whoever starts the workers; a worker takes what the environment says.
   int workers = 1;
   int servers = 0;
+  int64_t staleness = -1;  // of the strategy ssp; -1: its own
   std::string strategy;  // empty: ring, or single for one worker
 
   int64_t epochs = 1;

@@ -43,6 +43,18 @@ TEST(TrainOptions, SayWhatToChange) {
                         "single, ring"));
   EXPECT_THAT(said([](auto& o) { o.strategy = "single"; }),
               HasSubstr("one worker, and -n is 4"));
+  EXPECT_THAT(said([](auto& o) { o.strategy = "ps"; }),
+              HasSubstr("ps --servers 0: ps, ps-async and ssp take one"));
+  EXPECT_THAT(said([](auto& o) {
+                o.strategy = "ring";
+                o.servers = 2;
+              }),
+              HasSubstr("ring --servers 2"));
+  EXPECT_EQ(said([](auto& o) {
+              o.strategy = "ps";
+              o.servers = 2;
+            }),
+            "");
   EXPECT_THAT(said([](auto& o) { o.batch = 66; }),
               HasSubstr("multiple of -n, 4"));
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));

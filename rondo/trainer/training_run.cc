@@ -49,8 +49,10 @@ TrainingRun::TrainingRun(const TrainOptions& options, const ModelName& model,
                                : options.epochs * batches_.steps_per_epoch()),
       graph_(options, model, data, strategy),
       progress_(progress_options(options, total_, data, crew.size()), stdout) {
-  if (!options.checkpoint.empty())
+  if (!options.checkpoint.empty()) {
+    pull_slots_ = &strategy.pull_slots(graph_.graph());
     checkpoints_.emplace(graph_.graph(), options.checkpoint);
+  }
   session_ = std::make_unique<Session>(graph_.graph());
 }
 
@@ -237,6 +239,7 @@ Status TrainingRun::evaluate() {
 // and the next one may find room.
 Status TrainingRun::save() {
   if (!checkpoints_ || !leads() || saved_ == step_) return {};
+  RONDO_RETURN_IF_ERROR(session_->run(*pull_slots_));
   auto saved = checkpoints_->save(
       *session_,
       {.step = step_, .batch = options_.batch, .seed = options_.seed});

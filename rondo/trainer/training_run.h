@@ -59,6 +59,7 @@ class TrainingRun {
   const int64_t total_;  // steps
   TrainingGraph graph_;
   std::optional<Checkpoints> checkpoints_;
+  Node* pull_slots_ = nullptr;  // what servers keep, before a checkpoint
   std::unique_ptr<Session> session_;
   std::unique_ptr<ScalarLog> log_;
   Progress progress_;

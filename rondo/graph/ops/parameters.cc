@@ -120,6 +120,8 @@ void register_parameter_ops(OpRegistry& ops) {
        .attrs = {{"group", std::string(), true, "the name of the ranks' group"},
                  {"sequence", int64_t{0}, true,
                   "its place among the exchanges of a step"},
+                 {"optional", false, false,
+                  "whether a step may leave it out, as all ranks then do"},
                  {"keys", Names(), true, "by which servers know the variables"},
                  {"by_rows", Ints(), true, "1 for each whose rows are pushed"},
                  {"tensors", Ints(), true, "how many belong to each key"},
