@@ -1,6 +1,7 @@
 """Trains a model on all ranks of a job, on data made up from a seed.
 
 rondo run -n 4 --strategy ring -- python examples/train_ring.py [--model lenet]
+rondo run -n 4 --servers 2 --strategy ps -- python examples/train_ring.py
 
 The lines marked <- are all that is distributed. Each rank takes its share of the
 same batch, so what is printed does not depend on how many ranks there are.
@@ -31,6 +32,11 @@ def embedding():
     return x, rd.layers.dense(rd.reduce_mean(rd.gather(table, x), 1), 10), (5,)
 
 
+OPTIMIZERS = {
+    "sgd": lambda: rd.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: rd.train.MomentumOptimizer(0.05, 0.9),
+    "adam": lambda: rd.train.AdamOptimizer(0.01),
+}
 MODELS = {"mlp": perceptron, "lenet": lenet, "embedding": embedding}
 
 
@@ -50,6 +56,7 @@ def batches(shape, dtype, batch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=MODELS, default="mlp")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, default="momentum")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--batch", type=int, default=64, help="of all ranks together")
     parser.add_argument("--checkpoint", help="a folder to keep them in")
@@ -60,7 +67,7 @@ def main():
     y = rd.placeholder(rd.int64, [None])
     loss = models.loss(y, logits)
     strategy = rd.train.Strategy.from_env()  # <-
-    opt = strategy.distribute(rd.train.MomentumOptimizer(0.05, 0.9))  # <-
+    opt = strategy.distribute(OPTIMIZERS[args.optimizer]())  # <-
     train_op = opt.minimize(loss, rd.train.get_or_create_global_step())
 
     data = batches(shape, x.dtype.as_numpy_dtype, args.batch)

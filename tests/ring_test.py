@@ -47,6 +47,99 @@ def test_cpp_trains_as_one_process(program):
         assert losses(ranks, *program) == pytest.approx(alone, abs=2e-5), ranks
 
 
+RING = """
+import ast, sys
+import numpy as np
+import rondo as rd
+from rondo import models
+
+options = ast.literal_eval(sys.argv[1])
+strategy = rd.train.Ring(**options)
+rank, size = strategy.rank, strategy.size
+runs = options.get("accumulate", 1)
+rd.set_random_seed(1)
+x = rd.placeholder(rd.float32, [None, 20])
+y = rd.placeholder(rd.int64, [None])
+loss = models.loss(y, models.MLP(units=(64, 32))(x))
+opt = strategy.distribute(rd.train.MomentumOptimizer(0.05, 0.9))
+global_step = rd.train.get_or_create_global_step()
+train_op = opt.minimize(loss, global_step)
+explained = strategy.explain().splitlines()
+if size > 1 and "factors" in options:
+    row = 4 * (20 + 64) * (size - 1)
+    assert explained[0] == f"mlp/dense1/kernel: factors, {row} bytes a row", explained
+    assert sum(": bucket, " in line for line in explained) == 3, explained
+random = np.random.default_rng(7)
+with rd.train.MonitoredTrainingSession() as session:
+    for step in range(8):
+        labels = random.integers(0, 10, 64)
+        inputs = labels[:, None] / 5 - 1 + random.normal(0, 0.3, (64, 20))
+        inputs = inputs.astype(np.float32)
+        for i in range(rank * runs, rank * runs + runs):
+            part = slice(i, None, size * runs)
+            session.run(train_op, {x: inputs[part], y: labels[part]})
+        now, steps = session.run([loss, global_step], {x: inputs, y: labels})
+        assert steps == step + 1, steps
+        if rank == 0:
+            print(f"step {step}: loss {now:.6f}", flush=True)
+"""
+
+
+def test_factors_and_micro_batches_train_as_one_process(tmp_path):
+    program = tmp_path / "ring.py"
+    program.write_text(RING)
+    alone = losses(1, sys.executable, program, "{}")
+    assert len(alone) == 8 and alone[-1] < alone[0]
+    for ranks, options in (
+        (2, {"factors": True}),
+        (4, {"factors": True}),
+        (1, {"accumulate": 2}),
+        (2, {"accumulate": 4}),
+    ):
+        found = losses(ranks, sys.executable, program, options)
+        assert found == pytest.approx(alone, abs=2e-5), (ranks, options)
+
+
+def test_cpp_factors_train_as_one_process():
+    program = [BUILD / "tests/trainer", "lenet", 8, "factors"]
+    alone = losses(1, *program)
+    assert len(alone) == 8 and len(set(alone)) == 8
+    for ranks in (2, 4):
+        assert losses(ranks, *program) == pytest.approx(alone, abs=2e-5), ranks
+
+
+JOIN = """
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Ring(join=True)
+data = rd.data.Dataset.range(2 + 3 * strategy.rank)
+value = rd.cast(data.make_one_shot_iterator().get_next(), rd.float32)
+w = rd.get_variable("w", [2, 2], initializer=rd.zeros_initializer())
+opt = strategy.distribute(rd.train.AdamOptimizer(0.1))
+global_step = rd.train.get_or_create_global_step()
+train_op = opt.minimize(rd.reduce_sum(w * (value + 1.0)), global_step)
+with rd.train.MonitoredSession() as session:
+    mine = 0
+    try:
+        while True:
+            session.run(train_op)
+            mine += 1
+    except rd.OutOfRangeError:
+        strategy.join(session)
+    strategy.check_replicas(session)
+    print(f"{mine} of {session.run(global_step)}", flush=True)
+"""
+
+
+def test_ranks_with_fewer_data_join(tmp_path):
+    program = tmp_path / "join.py"
+    program.write_text(JOIN)
+    done = rondo_run("-n", 3, "--no-prefix", "--", sys.executable, program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "2 of 8", "5 of 8", "8 of 8"]
+
+
 def test_single_ranks_train_for_themselves():
     done = rondo_run(
         *["-n", 2, "--no-prefix", "--strategy", "single", "--"],

@@ -1,5 +1,6 @@
-// trainer MODEL STEPS: trains by the strategy of the environment, and prints on
-// rank 0 the loss on the same batch after each step.
+// trainer MODEL STEPS [factors]: trains by the strategy of the environment, or
+// by a ring that sends factors of gradients, and prints on rank 0 the loss on
+// the same batch after each step.
 #include <rondo/graph.h>
 #include <rondo/models.h>
 #include <rondo/train/strategy.h>
@@ -67,13 +68,17 @@ Batch next(std::mt19937& random, const Model& model, int rank, int size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc < 3) return 2;
   Graph g;
   g.set_seed(1);
   const Model model = model_of(g, argv[1]);
   Value y = placeholder(g, {.dtype = DType::kI64, .shape = {kAny}});
   Value loss = models::loss(y, model.logits);
-  const Strategy strategy = Strategy::from_env().value();
+  const bool factors = argc > 3 && argv[3] == std::string("factors");
+  const Strategy strategy =
+      (factors ? Strategy::ring({.factors = {.use = FactorUse::kOn}})
+               : Strategy::from_env())
+          .value();
   Momentum momentum({.learning_rate = 0.05});
   auto optimizer = strategy.distribute(momentum);
   Node& train = models::train_op(optimizer, loss);

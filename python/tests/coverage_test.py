@@ -10,6 +10,7 @@ OPERATIONS = frozenset(_core.operations())
 
 # What only moves tensors about, tested where branches, loops and runs are.
 MOVERS = {
+    "AllGather": "rondo/train/factor_exchange_test.cc",
     "AllGatherRows": "rondo/train/strategy_test.cc",
     "AllReduce": "rondo/train/strategy_test.cc",
     "Await": "rondo/runtime/control_test.cc",
@@ -17,12 +18,14 @@ MOVERS = {
     "Enter": "rondo/runtime/control_test.cc",
     "Exit": "rondo/runtime/control_test.cc",
     "LoopCond": "rondo/runtime/control_test.cc",
+    "MeanOfRuns": "rondo/train/accumulated_gradients_test.cc",
     "Merge": "rondo/runtime/control_test.cc",
     "NewStack": "rondo/runtime/loop_gradient_test.cc",
     "NextIteration": "rondo/runtime/control_test.cc",
     "NoOp": "rondo/runtime/step_test.cc",
     "Placeholder": "rondo/runtime/session_test.cc",
     "Recv": "rondo/runtime/device_session_test.cc",
+    "RowsOfRuns": "rondo/train/accumulated_gradients_test.cc",
     "Send": "rondo/runtime/device_session_test.cc",
     "StackRead": "rondo/runtime/loop_gradient_test.cc",
     "StackWrite": "rondo/runtime/loop_gradient_test.cc",

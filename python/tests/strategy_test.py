@@ -50,6 +50,20 @@ def test_wire_has_to_be_a_type():
         rd.train.Ring(wire="float7")
 
 
+def test_factors_are_on_off_or_auto():
+    with pytest.raises(rd.InvalidArgumentError, match="expected auto, on or off"):
+        rd.train.Ring(factors="yes")
+
+
+def test_a_step_is_one_run_or_more():
+    with pytest.raises(rd.InvalidArgumentError, match="accumulate is 0"):
+        rd.train.Ring(accumulate=0)
+
+
+def test_alone_there_is_nothing_to_explain():
+    assert rd.train.Single().explain() == ""
+
+
 def test_a_finished_graph_takes_no_exchange():
     strategy = rd.train.Single()
     model()

@@ -21,8 +21,9 @@ StepFlow::StepFlow(const std::vector<Node*>& order, size_t nodes)
       place = {its.around, its.may_be_dead};
     } else if (op == "Await") {
       place.may_be_dead = false;
-    } else if (op == "Recv" || op == "StackRead") {
-      // As what another part sends, or a loop has kept.
+    } else if (op == "Recv" || op == "StackRead" || op == "MeanOfRuns" ||
+               op == "RowsOfRuns") {
+      // As what another part sends, or a loop has kept, or runs before.
       place.may_be_dead = true;
     }
     places_[static_cast<size_t>(node->id())] = place;

@@ -7,6 +7,7 @@
 
 #include "rondo/base/status.h"
 #include "rondo/kernels/kernel.h"
+#include "rondo/kernels/parameters.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -22,12 +23,18 @@ class Exchange {
   // Tensors of one type, in place; the mean over all ranks, or the sum.
   virtual Status all_reduce(std::span<Tensor> tensors, bool average,
                             DType wire) = 0;
+  // Becomes that of all ranks, one rank's rows behind the other's, in memory of
+  // the allocator's. All have equally many.
+  virtual Status all_gather(Tensor& rows, DType wire, Allocator& allocator) = 0;
   // Both become those of all ranks, one rank's behind the other's, in memory of
   // the allocator's.
   virtual Status all_gather_rows(Tensor& values, Tensor& indices,
                                  Allocator& allocator) = 0;
   // In place.
   virtual Status broadcast(std::span<Tensor> tensors, int root) = 0;
+
+  // What servers keep for the group; nullptr: it has none.
+  virtual std::shared_ptr<Parameters> parameters() { return nullptr; }
 
   // From any thread: ends what is under way, and every later call, on every
   // rank.

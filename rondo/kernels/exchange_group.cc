@@ -75,12 +75,23 @@ Status ExchangeGroup::publish(const std::shared_ptr<ExchangeGroup>& group) {
   return {};
 }
 
+std::shared_ptr<Parameters> ExchangeGroup::parameters() {
+  const std::lock_guard lock(mutex_);
+  return exchange_ ? exchange_->parameters() : nullptr;
+}
+
 void ExchangeGroup::expect(ExchangeRun& run, int64_t sequence) {
   const std::lock_guard lock(mutex_);
   run.expected_.insert(sequence);
   if (run.listed_) return;
   run.listed_ = true;
   runs_.push_back(&run);
+}
+
+void ExchangeGroup::leave_out(ExchangeRun& run, int64_t sequence) {
+  const std::lock_guard lock(mutex_);
+  run.expected_.erase(sequence);
+  changed_.notify_one();
 }
 
 void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,

@@ -45,9 +45,13 @@ class RONDO_API ExchangeGroup
   const std::string& name() const { return name_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  // What servers keep for it; nullptr: nothing, or it is closed.
+  std::shared_ptr<Parameters> parameters();
 
   // Before a run starts: it will come to this exchange, once.
   void expect(ExchangeRun& run, int64_t sequence);
+  // It will not come to it after all, nor do the other ranks.
+  void leave_out(ExchangeRun& run, int64_t sequence);
   // Does `work` in its turn, without the caller's thread, then calls `done`
   // once.
   void submit(ExchangeRun& run, int64_t sequence, Cancellation& cancellation,

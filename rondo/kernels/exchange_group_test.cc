@@ -26,6 +26,7 @@ class Recorder final : public Exchange {
   int rank() const override { return 0; }
   int size() const override { return 2; }
   Status all_reduce(std::span<Tensor>, bool, DType) override { return {}; }
+  Status all_gather(Tensor&, DType, Allocator&) override { return {}; }
   Status all_gather_rows(Tensor&, Tensor&, Allocator&) override { return {}; }
   Status broadcast(std::span<Tensor>, int) override { return {}; }
   void abort(const std::string& reason) override {
@@ -89,6 +90,21 @@ TEST_F(ExchangeGroupTest, IssuesByRunInTheOrderOfTheirBeginning) {
   EXPECT_TRUE(second.get().ok());
   group->end(early, {});
   group->end(late, {});
+}
+
+TEST_F(ExchangeGroupTest, WhatIsLeftOutHoldsNothingUp) {
+  ExchangeRun run;
+  expect(run, {0, 1});
+  auto second = submit(run, 1, 1);
+  group->leave_out(run, 0);
+  EXPECT_TRUE(second.get().ok());
+  group->end(run, {});
+  ExchangeRun next;
+  expect(next, {0});
+  group->leave_out(next, 0);
+  group->end(next, {});
+  EXPECT_THAT(log->issued, ElementsAre(1));
+  EXPECT_THAT(log->aborts, IsEmpty());
 }
 
 TEST_F(ExchangeGroupTest, ARunThatFailsBetweenItsExchangesEndsTheGroup) {

@@ -12,6 +12,9 @@ class RunScope {
   virtual ~RunScope() = default;
   // Before any node of the run starts.
   virtual void begin_run(Resources& of_run) = 0;
+  // In place of the kernel: it is in a branch that was not taken. An error
+  // fails the run.
+  virtual Status left_out(Resources& of_run) = 0;
   // After all have ended, with how the run did.
   virtual void end_run(Resources& of_run, const Status& status) = 0;
 };

@@ -15,6 +15,9 @@ namespace rondo {
 
 struct JobOptions {
   int ranks = 1;
+  // Parameter servers: processes behind the ranks, numbered on, that are ended
+  // when the ranks are over.
+  int servers = 0;
   int min_ranks = 0;    // that go on without those that failed; 0: all
   Duration timeout{0};  // 0: none
   Duration grace{0};
@@ -71,9 +74,14 @@ class Job : private AgentLink::Listener {
   bool decide(int exit_code, const std::string& reason);
   // Ends every agent: asks, then insists, then is over with it.
   void end_all();
+  // Ends the servers, once there are no ranks for them.
+  void end_idle_servers();
+  bool is_server(int rank) const { return rank >= options_.ranks; }
+  // "rank 3", "server 1".
+  std::string name_of(int rank) const;
   void pause_all(bool pause);
   bool all_closed() const;
-  std::vector<int> still_running() const;
+  std::vector<int> still_running() const;  // ranks
   void report_last_errors();
   void end_leftovers();
 

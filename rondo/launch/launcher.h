@@ -16,6 +16,8 @@ struct RunOptions {
   std::vector<std::string> argv;  // the program and its arguments
   // Where the ranks run. A host named "localhost" is this one, without ssh.
   std::vector<HostRanks> hosts;
+  // Parameter servers, in turn on these hosts.
+  int servers = 0;
   // Variables for every rank, on every host. The launcher's own RONDO_
   // variables are handed to every host as well.
   std::map<std::string, std::string> environment;

@@ -180,12 +180,8 @@ void Step::run_one(const Ready& ready, std::vector<Tensor>& outputs,
     send_parcel(ready, lock);
   } else if (it.kind == ItemKind::kRecv && !ready.dead) {
     start_recv(ready, lock);
-  } else if (ready.dead && it.kind == ItemKind::kKernel && it.urgent) {
-    complete(
-        ready, {},
-        error(Code::kInvalidArgument,
-              "an exchange is in a branch that was not taken, and the "
-              "other ranks may wait for it: exchange outside of branches"));
+  } else if (ready.dead && it.scope) {
+    complete(ready, {}, it.scope->left_out(*of_run_));
   } else if (ready.dead || it.kind != ItemKind::kKernel) {
     complete(ready, {}, {});
   } else if (it.async) {

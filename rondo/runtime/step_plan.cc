@@ -133,8 +133,9 @@ class Compiler {
                                                       containers_.of(node)));
       item.async = dynamic_cast<AsyncKernel*>(item.kernel.get());
       plan_->has_async = plan_->has_async || item.async;
-      if (auto* scope = dynamic_cast<RunScope*>(item.kernel.get())) {
-        plan_->scopes.push_back(scope);
+      item.scope = dynamic_cast<RunScope*>(item.kernel.get());
+      if (item.scope) {
+        plan_->scopes.push_back(item.scope);
         item.urgent = item.async != nullptr;
       }
       item.takes_layouts = item.kernel->takes_layouts();

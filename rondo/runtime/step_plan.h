@@ -47,6 +47,7 @@ struct StepPlan {
     const Node* node = nullptr;
     std::unique_ptr<Kernel> kernel;
     AsyncKernel* async = nullptr;  // the kernel, where it is one
+    RunScope* scope = nullptr;     // the same
     bool takes_layouts = false;    // as the kernel says
     bool urgent = false;           // somebody elsewhere waits for what it sends
     // The same, where the device's memory is not the host's.

@@ -14,22 +14,27 @@ struct Open {
 
 }  // namespace
 
-std::vector<std::vector<size_t>> plan_buckets(
-    const std::vector<GradientAndVariable>& gradients,
-    const BucketOptions& options) {
+std::vector<size_t> in_order_of_readiness(
+    const std::vector<GradientAndVariable>& gradients) {
   std::vector<size_t> order;
   for (size_t i = 0; i < gradients.size(); ++i)
     if (gradients[i].gradient) order.push_back(i);
   std::ranges::sort(order, {}, [&](size_t i) {
     return std::pair(gradients[i].gradient.values.node->id(), i);
   });
+  return order;
+}
+
+std::vector<std::vector<size_t>> plan_buckets(
+    const std::vector<GradientAndVariable>& gradients,
+    const BucketOptions& options) {
   std::vector<std::vector<size_t>> buckets;
   std::map<DType, Open> open;
   const auto close = [&](Open& bucket) {
     if (!bucket.members.empty()) buckets.push_back(std::move(bucket.members));
     bucket = {};
   };
-  for (const size_t i : order) {
+  for (const size_t i : in_order_of_readiness(gradients)) {
     const auto& [gradient, variable] = gradients[i];
     if (gradient.sparse()) {
       buckets.push_back({i});

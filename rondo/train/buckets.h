@@ -15,12 +15,16 @@ struct BucketOptions {
   bool operator==(const BucketOptions&) const = default;
 };
 
-// Numbers of gradients in the order in which they become ready, cut into
-// buckets. A bucket has gradients of one type, at least one, and more while
-// they fit. A sparse gradient is alone. Those that are empty are in none.
+// Numbers of the gradients that are not empty, in the order in which they
+// become ready.
 //
 // gradients() makes its nodes from the loss backwards, so a gradient whose node
 // is older is ready earlier; it is the same on every rank.
+RONDO_API std::vector<size_t> in_order_of_readiness(
+    const std::vector<GradientAndVariable>& gradients);
+
+// The same, cut into buckets. A bucket has gradients of one type, at least one,
+// and more while they fit. A sparse gradient is alone.
 RONDO_API std::vector<std::vector<size_t>> plan_buckets(
     const std::vector<GradientAndVariable>& gradients,
     const BucketOptions& options = {});

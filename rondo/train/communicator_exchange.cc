@@ -49,6 +49,32 @@ Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors, bool average,
   return comm_.allreduce(std::span<const View>(views), options);
 }
 
+Status CommunicatorExchange::all_gather(Tensor& rows, DType wire,
+                                        Allocator& allocator) {
+  if (rows.shape().rank() == 0)
+    return error(Code::kInvalidArgument, "a scalar has no rows");
+  Tensor all = allocator.allocate(
+      rows.dtype(), with_rows(rows.shape(), rows.shape()[0] * comm_.size()));
+  Status status;
+  if (wire == rows.dtype()) {
+    status = comm_.allgather(rows, all);
+  } else {
+    const Tensor mine = narrowed({&rows, 1});
+    Tensor theirs = allocator.allocate(wire, all.shape());
+    status = comm_.allgather(mine, theirs);
+    if (status.ok()) widen(theirs, {&all, 1});
+  }
+  // The communicator compares what the ranks call, so a difference costs
+  // nothing to find; it knows elements, and here are the shapes.
+  if (status.code() == Code::kMismatch)
+    return status.with_context(fmt::format(
+        "rank {} has rows of shape {}, and every rank needs equally many",
+        comm_.rank(), rows.shape().to_string()));
+  RONDO_RETURN_IF_ERROR(status);
+  rows = std::move(all);
+  return {};
+}
+
 Status CommunicatorExchange::all_gather_rows(Tensor& values, Tensor& indices,
                                              Allocator& allocator) {
   const int64_t mine = indices.count();

@@ -6,7 +6,7 @@
 
 namespace rondo {
 
-class CommunicatorExchange final : public Exchange {
+class CommunicatorExchange : public Exchange {
  public:
   explicit CommunicatorExchange(Communicator comm) : comm_(std::move(comm)) {}
 
@@ -14,6 +14,7 @@ class CommunicatorExchange final : public Exchange {
   int size() const override { return comm_.size(); }
   Status all_reduce(std::span<Tensor> tensors, bool average,
                     DType wire) override;
+  Status all_gather(Tensor& rows, DType wire, Allocator& allocator) override;
   Status all_gather_rows(Tensor& values, Tensor& indices,
                          Allocator& allocator) override;
   Status broadcast(std::span<Tensor> tensors, int root) override;

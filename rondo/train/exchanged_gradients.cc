@@ -1,6 +1,8 @@
 #include "rondo/train/exchanged_gradients.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
@@ -9,60 +11,107 @@
 namespace rondo {
 namespace {
 
-Gradient exchanged_rows(const Gradient& gradient, int size,
-                        const ExchangeOptions& options) {
-  const Rows all =
-      all_gather_rows({gradient.values, gradient.indices}, options);
-  Graph& graph = all.values.graph();
-  const Value share = constant(graph, 1.0 / size, all.values.dtype());
-  return {make("Mul", {all.values, share}), all.indices, gradient.shape};
-}
+constexpr std::array<std::string_view, 5> kExchanges = {
+    "AllReduce", "AllGather", "AllGatherRows", "Broadcast", "SetParameters"};
 
-void exchange_bucket(std::vector<GradientAndVariable>& gradients,
-                     const std::vector<size_t>& bucket,
-                     const GradientExchange& exchange,
-                     const ExchangeOptions& options) {
-  std::vector<Value> values;
-  for (const size_t i : bucket) values.push_back(gradients[i].gradient.values);
-  const DType dtype = values[0].dtype();
-  const DType wire = dtype == DType::kF32 ? exchange.wire : dtype;
-  const std::vector<Value> means = all_reduce(values, options, true, wire);
-  for (size_t k = 0; k < bucket.size(); ++k)
-    gradients[bucket[k]].gradient = means[k];
-}
+// Makes the exchanges of a plan, one after the other.
+class Rewrite {
+ public:
+  Rewrite(std::vector<GradientAndVariable>& gradients,
+          const GradientExchange& exchange, const ExchangeTerms& terms)
+      : gradients_(gradients), exchange_(exchange), terms_(terms) {}
+
+  void gather(const Value& factor, const ExchangeOptions& options) {
+    all_of(factor) =
+        all_gather(factor, options, wire_of(factor.dtype(), exchange_));
+  }
+
+  void gather_rows(Gradient& gradient, const ExchangeOptions& options) {
+    const Rows all =
+        all_gather_rows({gradient.values, gradient.indices}, options);
+    gradient = {share_of(all.values), all.indices, gradient.shape};
+  }
+
+  void reduce(const std::vector<size_t>& bucket,
+              const ExchangeOptions& options) {
+    std::vector<Value> values;
+    for (const size_t i : bucket)
+      values.push_back(gradients_[i].gradient.values);
+    const DType wire = wire_of(values[0].dtype(), exchange_);
+    const bool average = !terms_.share;
+    values = all_reduce(values, options, average, wire);
+    for (size_t k = 0; k < bucket.size(); ++k)
+      gradients_[bucket[k]].gradient =
+          average ? values[k] : share_of(values[k]);
+  }
+
+  // Of factors that were gathered.
+  Value mean_of(Factors factors) {
+    factors.left = all_of(factors.left);
+    // There is less of it than of the product.
+    factors.right = share_of(all_of(factors.right));
+    return product_of(factors);
+  }
+
+ private:
+  Value share_of(Value sum) const {
+    const DType dtype = sum.dtype();
+    const Value share =
+        terms_.share ? cast(terms_.share, dtype)
+                     : constant(sum.graph(), 1.0 / exchange_.size, dtype);
+    return make("Mul", {sum, share});
+  }
+
+  Value& all_of(const Value& factor) {
+    return gathered_[{factor.node->id(), factor.index}];
+  }
+
+  std::vector<GradientAndVariable>& gradients_;
+  const GradientExchange& exchange_;
+  const ExchangeTerms& terms_;
+  // Factors of all ranks, by the node id and output of this rank's.
+  std::map<std::pair<int, int>, Value> gathered_;
+};
 
 }  // namespace
 
 int64_t next_sequence(const Graph& graph, const std::string& group) {
   int64_t next = 0;
-  for (const auto& node : graph.nodes()) {
-    const std::string_view op = node->op().name;
-    if ((op == "AllReduce" || op == "AllGatherRows" || op == "Broadcast") &&
+  for (const auto& node : graph.nodes())
+    if (std::ranges::count(kExchanges, node->op().name) > 0 &&
         node->attrs().get<std::string>("group") == group)
       next = std::max(next, node->attrs().get<int64_t>("sequence") + 1);
-  }
   return next;
 }
 
 std::vector<GradientAndVariable> exchanged_gradients(
     std::vector<GradientAndVariable> gradients,
-    const GradientExchange& exchange) {
-  const auto buckets = plan_buckets(gradients, exchange.buckets);
-  if (buckets.empty()) return gradients;
-  Graph& graph = gradients[buckets[0][0]].gradient.values.graph();
+    const GradientExchange& exchange, const ExchangePlan& plan,
+    const ExchangeTerms& terms) {
+  if (plan.items.empty()) return gradients;
+  Graph& graph = gradients[0].variable.graph();
+  ExchangeOptions options{
+      .group = exchange.group,
+      .sequence = terms.sequence.value_or(next_sequence(graph, exchange.group)),
+      .optional = terms.optional};
   const NameScope scope(graph, exchange.group);
-  ExchangeOptions options{.group = exchange.group,
-                          .sequence = next_sequence(graph, exchange.group)};
-  for (const std::vector<size_t>& bucket : buckets) {
-    Gradient& first = gradients[bucket[0]].gradient;
-    options.name = fmt::format("{}_{}", first.sparse() ? "rows" : "bucket",
-                               options.sequence);
-    if (first.sparse())
-      first = exchanged_rows(first, exchange.size, options);
+  const auto named = [&](std::string_view what) -> const ExchangeOptions& {
+    options.name = fmt::format("{}_{}", what, options.sequence);
+    return options;
+  };
+  Rewrite rewrite(gradients, exchange, terms);
+  for (const auto& [bucket, factor] : plan.items) {
+    if (factor)
+      rewrite.gather(factor, named("factor"));
+    else if (Gradient& first = gradients[bucket[0]].gradient; first.sparse())
+      rewrite.gather_rows(first, named("rows"));
     else
-      exchange_bucket(gradients, bucket, exchange, options);
+      rewrite.reduce(bucket, named("bucket"));
     ++options.sequence;
   }
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (plan.factors[i])
+      gradients[i].gradient = rewrite.mean_of(*plan.factors[i]);
   return gradients;
 }
 

@@ -10,6 +10,9 @@ from . import meta_graph
 from .graph import Graph, GraphKeys, get_default_graph
 from .variable import Variable
 
+# Operations that bring what a checkpoint is to have into the variables.
+BEFORE_SAVING = "before_saving"
+
 
 class Saver:
     """Saves variables to checkpoints, and restores them.
@@ -113,8 +116,11 @@ class Saver:
         """
         if self._empty():
             return None
+        core = _session_of(sess)
+        for op in sess.graph.get_collection(BEFORE_SAVING):
+            sess.run(op)
         return self._saver.save(
-            _session_of(sess),
+            core,
             os.fspath(save_path),
             _step(sess, global_step),
             latest_filename or "checkpoint",

@@ -93,7 +93,13 @@ from .session_run_hook import (
     SessionRunValues,
 )
 from .step_timer import SecondOrStepTimer
-from .strategy import DistributedOptimizer, Ring, Single, Strategy
+from .strategy import (
+    DistributedOptimizer,
+    ParameterServer,
+    Ring,
+    Single,
+    Strategy,
+)
 from .supervisor import Supervisor
 from .sync_replicas import SyncReplicasOptimizer
 
@@ -125,6 +131,7 @@ __all__ = [
     "NanLossDuringTrainingError",
     "NanTensorHook",
     "Optimizer",
+    "ParameterServer",
     "ProfilerHook",
     "QueueRunner",
     "RMSPropOptimizer",

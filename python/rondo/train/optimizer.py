@@ -49,6 +49,10 @@ class Optimizer:
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         """An operation that changes each variable by its gradient, and adds one to
         global_step."""
+        return self._apply(grads_and_vars, global_step, name)
+
+    def _apply(self, grads_and_vars, global_step, name, instead=None):
+        """What `instead` makes of an update's operation runs in its place."""
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         if not pairs:
             raise InvalidArgumentError(
@@ -59,6 +63,8 @@ class Optimizer:
         with graph.as_default(), graph.name_scope(name or self._name):
             self._prepare(graph)
             updates = [self._update(g, v).op for g, v in pairs]
+            if instead is not None:
+                updates = [instead(update) for update in updates]
             with graph.control_dependencies(updates):
                 updates += self._finish()
             if global_step is not None:

@@ -1,15 +1,19 @@
 """Strategies: how the ranks of a job train one model."""
 
 import atexit as _atexit
+import contextlib as _contextlib
 import weakref as _weakref
 
 from .. import _core
+from ..errors import InvalidArgumentError
 from ..framework.graph import Operation, get_default_graph
+from ..framework.saver import BEFORE_SAVING
 from ..framework.tensor import IndexedSlices, Tensor
 from ..framework.variable import trainable_variables
 from .optimizer import Optimizer
 
 _COLLECTION = "strategies"
+_JOINED = "strategies_joined"
 _open = _weakref.WeakSet()
 
 
@@ -37,7 +41,7 @@ class Strategy:
 
     @property
     def name(self):
-        """ "single" or "ring"."""
+        """ "single", "ring", "ps", "ps-async" or "ssp"."""
         return self._core.name
 
     @property
@@ -62,28 +66,88 @@ class Strategy:
         """
         pairs = list(grads_and_vars)
         present = [(g, v) for g, v in pairs if g is not None]
-        if self.size == 1 or not present:
+        core = self._core
+        alone = self.size == 1 and core.accumulate == 1 and not core.has_servers
+        if alone or not present:
             return pairs
         graph = present[0][1].graph
+        with self._exchanging(graph):
+            means = self._core.exchange(_given(present))
+        return _means(means, pairs, graph)
+
+    def _joint_exchange(self, pairs):
+        """The means of a rank with data, those of one that joins in, and how many
+        ranks have data."""
+        present = [(g, v) for g, v in pairs if g is not None]
+        graph = present[0][1].graph
+        with self._exchanging(graph):
+            *both, active = self._core.joint_exchange(_given(present))
+        return *(_means(means, pairs, graph) for means in both), active
+
+    @_contextlib.contextmanager
+    def _exchanging(self, graph):
         graph._check_open("an exchange")
+        self._trains(graph)
+        before = len(graph._core)
+        yield
+        self._place(graph, before)
+
+    def join(self, session):
+        """For a rank whose data have ended, with `Ring(join=True)`: takes part in the
+        steps of the others until the last has called this too.
+
+        The session's graph has one training operation of this strategy.
+        """
+        if self.size == 1:
+            return
+        if not self._core.may_join:
+            raise InvalidArgumentError(
+                "this strategy is without join: make it with Ring(join=True)"
+            )
+        joined = session.graph.get_collection(_JOINED)
+        if len(joined) != 1:
+            raise InvalidArgumentError(
+                f"the graph has {len(joined)} training operations of this strategy: "
+                "join needs one"
+            )
+        while session.run(joined[0]) > 0:
+            pass
+
+    def explain(self):
+        """How each gradient of this program travels, and what it costs:
+        "dense1/w: factors, 11206656 bytes", which a rank sends in a step."""
+        return self._core.explain()
+
+    def _trains(self, graph):
         if self not in graph.get_collection(_COLLECTION):
             graph.add_to_collection(_COLLECTION, self)
-        before = len(graph._core)
-        means = self._core.exchange([(*_parts(g), _value(v)) for g, v in present])
+
+    def _place(self, graph, before):
+        """Decides about the devices of the nodes that were made since."""
         if graph._devices.decides:
             for node in graph._core.nodes[before:]:
                 graph._added(node)
-        found = iter(means)
-        return [
-            (g, v) if g is None else (_gradient(next(found), graph), v)
-            for g, v in pairs
-        ]
+
+    def _served(self, update):
+        """What runs in place of an update that parameter servers make."""
+        graph = update.graph
+        before = len(graph._core)
+        made = Operation(self._core.served(update._node), graph)
+        self._place(graph, before)
+        return made
+
+    def _keeps_slots(self, graph):
+        """Before a checkpoint is written, what servers keep is to be here."""
+        if self._core.has_servers and not graph.get_collection(BEFORE_SAVING):
+            pull = Operation(self._core.pull_slots(graph._core), graph)
+            graph.add_to_collection(BEFORE_SAVING, pull)
 
     def initializer(self):
         """An operation that sets all variables of the default graph to their
         initial values, those of rank 0 on every rank."""
         graph = get_default_graph()
         graph._check_open("an initializer")
+        self._keeps_slots(graph)
         return Operation(self._core.initializer(graph._core), graph)
 
     def broadcast(self):
@@ -91,6 +155,7 @@ class Strategy:
         after it alone restored a checkpoint."""
         graph = get_default_graph()
         graph._check_open("a broadcast")
+        self._keeps_slots(graph)
         return Operation(self._core.broadcast(graph._core), graph)
 
     def check_replicas(self, session):
@@ -127,15 +192,61 @@ class Ring(Strategy):
     A first bucket of gradients, of `first_bucket_bytes`, makes communication begin
     early; the others have `bucket_bytes`. `wire` is "f32", or "bf16" for half the
     bytes.
+
+    The gradient of a fully connected layer is a product of two thin matrices.
+    With `factors`, those travel in its place: True, False, or "auto", where that
+    takes less time by the number of rows that they have on a rank (`factor_rows`,
+    where the graph does not know it), the bytes that a rank sends in a second
+    (`link_rate`; 0: by how ranks reach each other) and its `flop_rate`. All ranks
+    then need batches of the same size.
+
+    With `accumulate`, so many runs of the training operation, each with a
+    micro-batch, make one step: in the last of them the mean of their gradients is
+    exchanged and applied.
+
+    With `join`, ranks may come to the end of their data at different steps: see
+    `Strategy.join`.
     """
 
-    def __init__(self, first_bucket_bytes=1 << 20, bucket_bytes=25 << 20, wire="f32"):
+    def __init__(
+        self,
+        first_bucket_bytes=1 << 20,
+        bucket_bytes=25 << 20,
+        wire="f32",
+        factors="auto",
+        factor_rows=0,
+        link_rate=0.0,
+        flop_rate=1e11,
+        accumulate=1,
+        join=False,
+    ):
         super().__init__(
             _core.Strategy.ring(
                 first_bucket_bytes=first_bucket_bytes,
                 bucket_bytes=bucket_bytes,
                 wire=wire,
+                factors={True: "on", False: "off"}.get(factors, factors),
+                factor_rows=factor_rows,
+                link_rate=link_rate,
+                flop_rate=flop_rate,
+                accumulate=accumulate,
+                join=join,
             )
+        )
+
+
+class ParameterServer(Strategy):
+    """Servers, which `rondo run --servers` starts beside the ranks, keep the
+    variables and make the updates.
+
+    `mode` is "sync": a step is that of one process on the batches of all ranks;
+    "async": the gradients of each rank count when they come; or "ssp": so, but no
+    rank gets more than `staleness` steps ahead of the slowest.
+    """
+
+    def __init__(self, mode="sync", staleness=4):
+        super().__init__(
+            _core.Strategy.parameter_server(mode=mode, staleness=staleness)
         )
 
 
@@ -153,8 +264,33 @@ class DistributedOptimizer(Optimizer):
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         """An operation that changes each variable by the mean of its gradients."""
-        pairs = self._strategy.exchange(grads_and_vars)
-        return self._opt.apply_gradients(pairs, global_step, name)
+        pairs = list(grads_and_vars)
+        strategy = self._strategy
+        if strategy._core.has_servers:
+            return self._apply_on_servers(pairs, global_step, name)
+        if not strategy._core.may_join or all(g is None for g, _ in pairs):
+            pairs = strategy.exchange(pairs)
+            return self._opt.apply_gradients(pairs, global_step, name)
+        training, joining, active = strategy._joint_exchange(pairs)
+        train_op = self._opt.apply_gradients(training, global_step, name)
+        updates = self._opt.apply_gradients(joining, global_step, name)
+        graph = train_op.graph
+        with strategy._exchanging(graph):
+            joined = strategy._core.keep_joining(active, updates._node)
+        graph.add_to_collection(_JOINED, Tensor(joined, graph))
+        return train_op
+
+    def _apply_on_servers(self, grads_and_vars, global_step, name):
+        if type(self._opt).apply_gradients is not Optimizer.apply_gradients:
+            raise InvalidArgumentError(
+                f"{type(self._opt).__name__} makes updates in its own way, which "
+                "parameter servers cannot: give distribute() a plain optimizer, or "
+                "take the strategy ring"
+            )
+        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        if pairs:
+            self._strategy._trains(pairs[0][1].graph)
+        return self._opt._apply(pairs, global_step, name, self._strategy._served)
 
     def get_slot(self, var, name):
         return self._opt.get_slot(var, name)
@@ -183,6 +319,17 @@ def _parts(gradient):
         parts = (gradient.values, gradient.indices, gradient.dense_shape)
         return tuple(_value(x) for x in parts)
     return _value(gradient), None, None
+
+
+def _given(present):
+    return [(*_parts(g), _value(v)) for g, v in present]
+
+
+def _means(means, pairs, graph):
+    found = iter(means)
+    return [
+        (g, v) if g is None else (_gradient(next(found), graph), v) for g, v in pairs
+    ]
 
 
 def _gradient(parts, graph):

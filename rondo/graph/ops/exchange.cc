@@ -15,14 +15,19 @@ Status check_exchange(InferContext& c) {
   return {};
 }
 
-Status infer_all_reduce(InferContext& c) {
-  RONDO_RETURN_IF_ERROR(check_exchange(c));
+Status check_wire(InferContext& c) {
   const DType wire = c.attr<DType>("wire");
   const bool narrow = wire == DType::kBF16 && c.dtype(0) == DType::kF32;
   if (wire != c.dtype(0) && !narrow)
     return error(Code::kInvalidArgument,
                  "{} cannot travel as {}: expected {}, or bf16 for f32",
                  name_of(c.dtype(0)), name_of(wire), name_of(c.dtype(0)));
+  return {};
+}
+
+Status infer_all_reduce(InferContext& c) {
+  RONDO_RETURN_IF_ERROR(check_exchange(c));
+  RONDO_RETURN_IF_ERROR(check_wire(c));
   for (int i = 0; i < c.inputs(); ++i) c.output(c.dtype(i), c.shape(i));
   return {};
 }
@@ -32,20 +37,23 @@ PartialShape any_rows(PartialShape shape) {
   return shape;
 }
 
+Status check_has_rows(const PartialShape& shape) {
+  if (shape.has_rank() && shape.rank() == 0)
+    return error(Code::kInvalidArgument, "a scalar has no rows");
+  return {};
+}
+
+Status infer_all_gather(InferContext& c) {
+  RONDO_RETURN_IF_ERROR(check_exchange(c));
+  RONDO_RETURN_IF_ERROR(check_wire(c));
+  RONDO_RETURN_IF_ERROR(check_has_rows(c.shape(0)));
+  c.output(c.dtype(0), any_rows(c.shape(0)));
+  return {};
+}
+
 Status infer_all_gather_rows(InferContext& c) {
   RONDO_RETURN_IF_ERROR(check_exchange(c));
-  RONDO_RETURN_IF_ERROR(c.want_rank(1, 1, "indices"));
-  const PartialShape& values = c.shape(0);
-  const PartialShape& indices = c.shape(1);
-  if (values.has_rank() && values.rank() == 0)
-    return error(Code::kInvalidArgument, "a scalar has no rows");
-  if (values.has_rank() && indices.has_rank() && values[0] != kAny &&
-      indices[0] != kAny && values[0] != indices[0])
-    return error(Code::kInvalidArgument, "there are {} rows and {} indices",
-                 values[0], indices[0]);
-  c.output(c.dtype(0), any_rows(values));
-  c.output(c.dtype(1), PartialShape::of_rank(1));
-  return {};
+  return infer_all_rows(c);
 }
 
 Status infer_broadcast(InferContext& c) {
@@ -69,13 +77,17 @@ OpCost reduce_cost(const Node& node) {
 }
 
 std::vector<AttrSpec> exchange_attrs() {
-  return {{"group", std::string(), true, "the name of the ranks' group"},
-          {"sequence", int64_t{0}, true,
-           "its place among the exchanges of a step"}};
+  return {
+      {"group", std::string(), true, "the name of the ranks' group"},
+      {"sequence", int64_t{0}, true, "its place among the exchanges of a step"},
+      {"optional", false, false,
+       "whether a step may leave it out, as all ranks then do"}};
 }
 
 Attrs attrs_of(const ExchangeOptions& options) {
-  return {{"group", options.group}, {"sequence", options.sequence}};
+  return {{"group", options.group},
+          {"sequence", options.sequence},
+          {"optional", options.optional}};
 }
 
 Graph& graph_of(const std::vector<Value>& values) {
@@ -86,11 +98,26 @@ Graph& graph_of(const std::vector<Value>& values) {
 
 }  // namespace
 
+Status infer_all_rows(InferContext& c) {
+  RONDO_RETURN_IF_ERROR(c.want_rank(1, 1, "indices"));
+  const PartialShape& values = c.shape(0);
+  const PartialShape& indices = c.shape(1);
+  RONDO_RETURN_IF_ERROR(check_has_rows(values));
+  if (values.has_rank() && indices.has_rank() && values[0] != kAny &&
+      indices[0] != kAny && values[0] != indices[0])
+    return error(Code::kInvalidArgument, "there are {} rows and {} indices",
+                 values[0], indices[0]);
+  c.output(c.dtype(0), any_rows(values));
+  c.output(c.dtype(1), PartialShape::of_rank(1));
+  return {};
+}
+
 void register_exchange_ops(OpRegistry& ops) {
+  const AttrSpec wire{"wire", DType::kF32, false,
+                      "the type in which the tensors travel"};
   auto reduce_attrs = exchange_attrs();
   reduce_attrs.push_back({"average", true, false, "the mean, or the sum"});
-  reduce_attrs.push_back(
-      {"wire", DType::kF32, false, "the type in which the tensors travel"});
+  reduce_attrs.push_back(wire);
   ops.add({.name = "AllReduce",
            .doc = "Tensors of one type, a bucket, each reduced over all ranks "
                   "of a group. Holds no thread while it waits for the others.",
@@ -99,6 +126,18 @@ void register_exchange_ops(OpRegistry& ops) {
            .attrs = reduce_attrs,
            .infer = infer_all_reduce,
            .cost = reduce_cost,
+           .kind = OpKind::kStateful,
+           .waits = true});
+  auto gather_attrs = exchange_attrs();
+  gather_attrs.push_back(wire);
+  ops.add({.name = "AllGather",
+           .doc = "A tensor of all ranks of a group, one rank's rows behind "
+                  "the other's; every rank has as many.",
+           .inputs = {{"rows", TypeSet::kNumber}},
+           .outputs = {"all_rows"},
+           .attrs = gather_attrs,
+           .infer = infer_all_gather,
+           .cost = cost::copied,
            .kind = OpKind::kStateful,
            .waits = true});
   ops.add({.name = "AllGatherRows",
@@ -136,6 +175,17 @@ std::vector<Value> all_reduce(const std::vector<Value>& values,
                                                  .inputs = values,
                                                  .attrs = std::move(attrs),
                                                  .name = options.name}));
+}
+
+Value all_gather(Value rows, const ExchangeOptions& options, DType wire) {
+  Attrs attrs = attrs_of(options);
+  attrs.set("wire", wire);
+  return graph_of({rows})
+      .add({.op = "AllGather",
+            .inputs = {rows},
+            .attrs = std::move(attrs),
+            .name = options.name})
+      .output();
 }
 
 Rows all_gather_rows(const Rows& rows, const ExchangeOptions& options) {

@@ -18,6 +18,8 @@ struct ExchangeOptions {
   std::string group;
   int64_t sequence = 0;  // unique among the exchanges of a step
   std::string name = {};
+  // Whether a step may leave it out, by a branch that all ranks take alike.
+  bool optional = false;
 };
 
 // Tensors of one type, each reduced over all ranks: their mean, or their sum.
@@ -25,6 +27,10 @@ struct ExchangeOptions {
 RONDO_API std::vector<Value> all_reduce(const std::vector<Value>& values,
                                         const ExchangeOptions& options,
                                         bool average, DType wire);
+// The rows of all ranks, which have equally many, one rank's behind the
+// other's; `wire` as above.
+RONDO_API Value all_gather(Value rows, const ExchangeOptions& options,
+                           DType wire);
 // The rows and indices of all ranks, one rank's behind the other's.
 struct Rows {
   Value values;

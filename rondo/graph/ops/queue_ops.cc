@@ -227,6 +227,8 @@ void register_queue_ops(OpRegistry& ops) {
   register_accumulator_ops(ops);
   register_critical_section_ops(ops);
   register_exchange_ops(ops);
+  register_run_ops(ops);
+  register_parameter_ops(ops);
 }
 
 }  // namespace rondo

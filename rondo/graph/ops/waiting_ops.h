@@ -1,4 +1,5 @@
-// What queues, accumulators, critical sections and exchanges share.
+// What queues, accumulators, critical sections, exchanges and what several runs
+// have together share.
 #pragma once
 
 #include <string>
@@ -11,6 +12,11 @@ namespace rondo {
 void register_accumulator_ops(OpRegistry& ops);
 void register_critical_section_ops(OpRegistry& ops);
 void register_exchange_ops(OpRegistry& ops);
+void register_run_ops(OpRegistry& ops);
+
+// Of rows and their indices, as many of each, where others come behind them.
+Status infer_all_rows(InferContext& c);
+void register_parameter_ops(OpRegistry& ops);
 
 // Whether the attributes of a node describe a queue that can be.
 Status check_queue(InferContext& c);

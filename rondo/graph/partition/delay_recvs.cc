@@ -20,7 +20,9 @@ double time_by_cost(const Node& node) {
 }
 
 bool may_be_dead_by_itself(const Node& node) {
-  return node.op().name == "Switch" || node.op().name == "StackRead";
+  const std::string_view op = node.op().name;
+  return op == "Switch" || op == "StackRead" || op == "MeanOfRuns" ||
+         op == "RowsOfRuns";
 }
 
 // A node of any part, with its times. ALAP times count back from the step's

@@ -1,0 +1,85 @@
+#include "rondo/train/factors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/graph/ops/matrix.h"
+
+namespace rondo {
+namespace {
+
+bool is_product(const Node& node) {
+  return node.op().name == "MatMul" && node.attrs().get<bool>("transpose_a") &&
+         !node.attrs().get<bool>("transpose_b");
+}
+
+int64_t columns_of(const Value& matrix) {
+  const PartialShape& shape = matrix.shape();
+  return shape.has_rank() && shape.rank() == 2 ? shape[1] : kAny;
+}
+
+}  // namespace
+
+Result<FactorUse> parse_factor_use(std::string_view text) {
+  for (const auto& [name, use] :
+       {std::pair("auto", FactorUse::kAuto), std::pair("on", FactorUse::kOn),
+        std::pair("off", FactorUse::kOff)})
+    if (text == name) return use;
+  return error(Code::kInvalidArgument,
+               "factors is \"{}\"; expected auto, on or off", text);
+}
+
+std::optional<Factors> factors_of(Value gradient) {
+  Factors factors;
+  Node* node = gradient.node;
+  for (; !is_product(*node); node = node->input(0).node) {
+    if (node->op().name != "Identity" && node->op().name != "Reshape")
+      return std::nullopt;
+    factors.way.push_back(node);
+  }
+  std::ranges::reverse(factors.way);
+  factors.left = node->input(0);
+  factors.right = node->input(1);
+  // Those of known width can be compared with the product.
+  if (columns_of(factors.left) == kAny || columns_of(factors.right) == kAny)
+    return std::nullopt;
+  return factors;
+}
+
+Value product_of(const Factors& factors) {
+  Value value = matmul(factors.left, factors.right, {.transpose_a = true});
+  for (const Node* node : factors.way) {
+    std::vector<Value> inputs = node->inputs();
+    inputs[0] = value;
+    value = value.graph()
+                .add({.op = node->op().name,
+                      .inputs = std::move(inputs),
+                      .attrs = node->attrs(),
+                      .control_inputs = node->control_inputs()})
+                .output();
+  }
+  return value;
+}
+
+int64_t rows_of(const Factors& factors, const FactorOptions& options) {
+  for (const Value& factor : {factors.left, factors.right})
+    if (factor.shape()[0] != kAny) return factor.shape()[0];
+  return options.rows > 0 ? options.rows : kAny;
+}
+
+bool factors_pay(const Factors& factors, size_t wire, int ranks,
+                 const FactorOptions& options) {
+  const int64_t known = rows_of(factors, options);
+  if (known == kAny) return false;
+  const auto left = static_cast<double>(columns_of(factors.left));
+  const auto right = static_cast<double>(columns_of(factors.right));
+  const double others = static_cast<double>(known) * (ranks - 1);
+  const double reduced = 2.0 * (ranks - 1) / ranks * left * right;
+  const double gathered = others * (left + right);
+  const double link = options.link_rate > 0 ? options.link_rate : kNetworkRate;
+  // Elements that a rank sends, and the product of what it gets.
+  const double saved = (reduced - gathered) * static_cast<double>(wire) / link;
+  return saved > 2 * others * left * right / options.flop_rate;
+}
+
+}  // namespace rondo

@@ -1,0 +1,67 @@
+// Factors: a gradient that is a product of two thin matrices, and whether it
+// pays to send these instead.
+//
+// The gradient of a fully connected layer is the product of x, transposed, and
+// dy, which have a row for each row of the batch. The sum over all ranks is the
+// product of the rows of all ranks: no number is lost or rounded by sending the
+// factors, and where the batch is small they are far fewer.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "rondo/graph/graph.h"
+
+namespace rondo {
+
+// Bytes a second that a rank sends, where nobody says: over 10 Gbit/s, and to
+// ranks of the same host.
+inline constexpr double kNetworkRate = 1.25e9;
+inline constexpr double kMemoryRate = 1e10;
+
+enum class FactorUse {
+  kAuto,  // where the cost model finds them cheaper
+  kOn,    // wherever a gradient has factors
+  kOff
+};
+
+// "auto", "on" or "off".
+RONDO_API Result<FactorUse> parse_factor_use(std::string_view text);
+
+struct FactorOptions {
+  FactorUse use = FactorUse::kAuto;
+  // How many rows a factor has on a rank where the graph does not know: the
+  // batch. 0: unknown, and then the model finds nothing cheaper.
+  int64_t rows = 0;
+  // What the model reckons with: bytes a second that a rank sends, and
+  // floating-point operations a second that it computes. 0: kNetworkRate, or
+  // kMemoryRate where all ranks are on one host.
+  double link_rate = 0;
+  double flop_rate = 1e11;
+  bool operator==(const FactorOptions&) const = default;
+};
+
+// A gradient as leftᵀ·right. Both have as many rows on every rank.
+struct Factors {
+  Value left;
+  Value right;
+  // From the product to the gradient: nodes that only hand it on or reshape it.
+  std::vector<Node*> way = {};
+};
+
+// Nothing where the gradient is anything else.
+RONDO_API std::optional<Factors> factors_of(Value gradient);
+
+// The gradient again, of other factors.
+RONDO_API Value product_of(const Factors& factors);
+
+// How many rows a factor has on a rank; kAny where nobody knows.
+RONDO_API int64_t rows_of(const Factors& factors, const FactorOptions& options);
+
+// Whether it takes less time to send factors and to multiply those of all ranks
+// than to reduce the product. `wire` is the size of an element that travels.
+RONDO_API bool factors_pay(const Factors& factors, size_t wire, int ranks,
+                           const FactorOptions& options);
+
+}  // namespace rondo

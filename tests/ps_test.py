@@ -1,0 +1,236 @@
+"""Strategies with parameter servers in jobs of real processes: what `rondo run
+--servers` starts trains as one process does, or converges, and says who was
+lost."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from ranks import BUILD, RONDO, clean_env, rondo_run, wait_until
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
+PYTHON = [sys.executable, EXAMPLES / "train_ring.py"]
+SERVED = ["--servers", 1, "--strategy"]
+
+
+def losses(ranks, *program, options=()):
+    """What rank 0 prints after each step."""
+    done = rondo_run("-n", ranks, "--no-prefix", *options, "--", *program, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r"^step \d+: loss ([0-9.]+)$", done.stdout, re.M)
+    return [float(x) for x in found]
+
+
+@pytest.mark.parametrize(
+    ("model", "optimizer", "jobs"),
+    [
+        ("mlp", "sgd", [(1, 1), (4, 2)]),
+        ("lenet", "momentum", [(2, 2)]),
+        ("embedding", "adam", [(2, 1), (4, 2)]),
+    ],
+)
+def test_python_trains_as_one_process(model, optimizer, jobs):
+    program = [*PYTHON, "--model", model, "--optimizer", optimizer, "--steps", 6]
+    alone = losses(1, *program)
+    assert len(alone) == 6 and alone[-1] < alone[0]
+    for ranks, servers in jobs:
+        options = ["--servers", servers, "--strategy", "ps"]
+        together = losses(ranks, *program, options=options)
+        assert together == pytest.approx(alone, abs=2e-5), (ranks, servers)
+
+
+@pytest.mark.parametrize("model", ["lenet", "embedding"])
+def test_cpp_trains_as_one_process(model):
+    program = [BUILD / "tests" / "trainer", model, 6]
+    alone = losses(1, *program)
+    options = ["--servers", 2, "--strategy", "ps"]
+    assert len(alone) == 6
+    assert losses(2, *program, options=options) == pytest.approx(alone, abs=2e-5)
+
+
+@pytest.mark.parametrize("options", [["ps-async"], ["ssp", "--staleness", 1]])
+def test_ranks_that_do_not_wait_converge(options):
+    program = [*PYTHON, "--model", "mlp", "--optimizer", "sgd", "--steps", 60]
+    found = losses(3, *program, options=[*SERVED, *options])
+    # Ten classes: who knows nothing has 2.3.
+    assert found[-1] < 1.6, found
+
+
+def test_a_checkpoint_is_good_for_every_strategy(tmp_path):
+    ring, served = (2, ["--strategy", "ring"]), (2, [*SERVED, "ps"])
+    alone, curves = (1, []), []
+    for number, kinds in enumerate([(alone, alone), (served, ring), (ring, served)]):
+        program = [*PYTHON, "--optimizer", "adam", "--checkpoint"]
+        program += [tmp_path / f"run{number}", "--steps", 3]
+        curve = [losses(n, *program, options=options) for n, options in kinds]
+        curves.append(curve[0] + curve[1])
+    # What Adam keeps, on servers or not, is in it: else the curve would go on
+    # differently.
+    assert len(curves[0]) == 6 and curves[0][5] < curves[0][2] < curves[0][0]
+    for curve in curves[1:]:
+        assert curve == pytest.approx(curves[0], abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--servers", 2], "--servers 2 needs a strategy with parameter servers"),
+        (["--servers", 2, "--strategy", "ring"], "add --strategy ps, ps-async or ssp"),
+        (["--strategy", "ssp"], "the strategy ssp needs parameter servers: add --serv"),
+        ([*SERVED[:1], -1, "--strategy", "ps"], "--servers -1: expected from 0"),
+    ],
+)
+def test_command_lines_that_cannot_work(options, sentence):
+    done = rondo_run("-n", 2, *options, "--", "true")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+def test_servers_end_with_ranks_that_do_not_need_them():
+    done = rondo_run("-n", 2, *SERVED, "ps", "--", "true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+MODES = """
+import rondo as rd
+
+strategy = rd.train.ParameterServer(mode="ssp", staleness=2)
+print(strategy.name, strategy.rank, strategy.size)
+again = rd.train.ParameterServer("ssp", 2)
+for make in (lambda: rd.train.ParameterServer("sync"),
+             lambda: rd.train.ParameterServer("later")):
+    try:
+        make()
+    except rd.errors.InvalidArgumentError as e:
+        print("refused", e)
+w = rd.get_variable("w", [4])
+for opt in (rd.train.AdadeltaOptimizer(),
+            rd.train.MomentumOptimizer(0.1, rd.placeholder(rd.float32, []))):
+    try:
+        strategy.distribute(opt).minimize(rd.reduce_sum(w))
+    except rd.errors.InvalidArgumentError as e:
+        print("refused", e)
+"""
+
+
+def test_what_the_program_says_counts_and_some_is_refused(tmp_path):
+    program = tmp_path / "modes.py"
+    program.write_text(MODES)
+    options = ["-n", 1, *SERVED, "ps", "--no-prefix"]
+    done = rondo_run(*options, "--", sys.executable, program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout
+    assert "ssp 0 1\n" in said
+    for sentence in (
+        "has other options",
+        'mode is "later"; expected "sync", "async" or "ssp"',
+        "they have GradientDescent, Momentum, Adagrad, RMSProp, Adam, AdamW",
+        "only the learning rate may change",
+    ):
+        assert sentence in said, said
+
+
+WORKER = """
+import os, sys
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Strategy.from_env()
+x = rd.placeholder(rd.float32, [None, 4])
+rate = rd.placeholder(rd.float32, [])
+w = rd.get_variable("w", [4, 4])
+loss = rd.reduce_mean(rd.square(rd.matmul(x, w)))
+opt = strategy.distribute(rd.train.GradientDescentOptimizer(rate))
+train_op = opt.minimize(loss)
+session = rd.Session()
+session.run(strategy.initializer())
+print("ready", strategy.rank, os.getpid(), flush=True)
+try:
+    while True:
+        session.run(train_op, {x: np.ones([2, 4], np.float32), rate: 0.1})
+except rd.Error as e:
+    print("failed", type(e).__name__, e, flush=True)
+    sys.exit(3)
+"""
+
+
+class Job:
+    """Three ranks and two servers that train until somebody is lost."""
+
+    def __init__(self, folder, strategy):
+        program = folder / "worker.py"
+        program.write_text(WORKER)
+        self._out = folder / "out"
+        options = ["-n", "3", "--servers", "2", "--strategy", strategy]
+        with open(self._out, "wb") as file:
+            self.process = subprocess.Popen(
+                [RONDO, "run", *options, "--no-prefix", "--grace", "20"]
+                + ["--", sys.executable, program],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=clean_env(),
+            )
+
+    @property
+    def text(self):
+        return self._out.read_text()
+
+    def ranks(self):
+        """Their pids, once all are ready."""
+        pattern = r"^ready (\d) (\d+)$"
+        look = lambda: len(re.findall(pattern, self.text, re.M)) == 3  # noqa: E731
+        wait_until(look, 60, lambda: self.text)
+        return {int(r): int(p) for r, p in re.findall(pattern, self.text, re.M)}
+
+    def servers(self):
+        """Their pids."""
+        listed = subprocess.run(
+            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True
+        ).stdout
+        rows = [line.split(None, 2) for line in listed.splitlines()]
+        parents = {int(pid): int(parent) for pid, parent, _ in rows}
+
+        def ours(pid):
+            while pid in parents and pid != self.process.pid:
+                pid = parents[pid]
+            return pid == self.process.pid
+
+        named = [int(p) for p, _, args in rows if args.endswith(" parameter-server")]
+        return sorted(pid for pid in named if ours(pid))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+
+
+def test_a_killed_rank_is_named_by_the_others(tmp_path):
+    with Job(tmp_path, "ps") as job:
+        pid = job.ranks()[1]
+        os.kill(pid, signal.SIGKILL)
+        job.process.wait(60)
+    named = rf"^failed PeerLostError .*worker 1 \(\S+ pid {pid}\)"
+    assert len(re.findall(named, job.text, re.M)) >= 1, job.text
+    assert len(re.findall(rf"^failed .*\b{pid}\b", job.text, re.M)) == 2, job.text
+
+
+@pytest.mark.parametrize("strategy", ["ps", "ssp"])
+def test_a_killed_server_is_named_by_all(tmp_path, strategy):
+    with Job(tmp_path, strategy) as job:
+        job.ranks()
+        servers = job.servers()
+        assert len(servers) == 2
+        # The first: a variable as small as this one is on it as a whole.
+        os.kill(servers[0], signal.SIGKILL)
+        job.process.wait(60)
+    text = job.text
+    said = rf"^rondo: server 0 \(pid {servers[0]}\) was killed by signal 9"
+    assert re.search(said, text, re.M), text
+    assert len(re.findall(r"^failed PeerLostError .*server \d", text, re.M)) == 3, text
