@@ -12,7 +12,7 @@ PYTHON = .venv/bin/python
   clean setup-%
 
 help:
-	@echo 'make demo     set up, build, and reduce over four ranks'
+	@echo 'make demo     set up, build, and train a network with four workers'
 	@echo 'make test     set up, build, and run every test'
 	@echo 'make build    set up and build into build/; the command is build/rondo'
 	@echo 'make torch    build rondo.torch too, the backend for PyTorch'
@@ -34,10 +34,15 @@ configure = echo 'cmake --preset $(1) $(CMAKE_ARGS)'; \
 	  log=$$(cmake --preset $(1) $(CMAKE_ARGS) 2>&1) \
 	  || { echo "$$log"; exit 1; }
 
-demo: setup-build
+# A network that learns Fashion-MNIST within a minute or two on two cores. What it
+# leaves goes where a second demo may overwrite it.
+demo: setup-demo
 	@$(call configure,release)
-	cmake --build build -j $(JOBS) --target rondo_cli hello
-	build/rondo run -n 4 -- build/examples/hello
+	cmake --build build -j $(JOBS) --target rondo_cli
+	@rm -rf build/demo
+	build/rondo train lenet --data fashion-mnist -n 4 --strategy ring --epochs 3 \
+	  --batch 128 --lr 0.05 --decay cosine --speedup \
+	  --checkpoint build/demo/checkpoint --logdir build/demo/summary
 
 build: setup-build
 	@$(call configure,release)

@@ -95,6 +95,29 @@ def test_the_trace_has_the_nodes_of_all_tasks(cluster, master):
     assert all(e["ts"] >= 0 for e in events if e["ph"] == "X")
 
 
+def test_placed_by_cost(cluster):
+    c = cluster(ps=1, workers=2)
+    graph = rd.Graph()
+    with graph.as_default():
+        x = rd.placeholder(rd.float32, [512, 512])
+        left = rd.matmul(x, x, name="left")
+        right = rd.matmul(x, -x, name="right")
+        with rd.device("/job:ps/task:0"):
+            w = rd.Variable(np.float32(1), name="w")
+        y = w * rd.reduce_sum(left - right)
+        init = rd.global_variables_initializer()
+    config = rd.ConfigProto(placement="cost", device_filters=["/job:ps", "/job:worker"])
+    feed = {x: np.ones([512, 512], np.float32)}
+    with rd.Session(c["worker", 0].target, graph=graph, config=config) as s:
+        lines = [line.split() for line in s.explain_placement(y, [x]).splitlines()]
+        where = {line[0]: line[2] for line in lines if len(line) > 2}
+        assert where["left"] != where["right"]
+        assert where["w"] == "/job:ps/task:0/cpu:0"
+        s.run(init)
+        for _ in range(10):  # some of them timed, and placed again
+            assert s.run(y, feed) == 512.0**3 * 2
+
+
 def test_megabytes_between_processes(cluster):
     c = cluster()
     graph = rd.Graph()

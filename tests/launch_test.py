@@ -75,6 +75,22 @@ def test_grace_ends_those_that_go_on():
     assert time.monotonic() - begin < 5
 
 
+def test_those_that_are_left_go_on():
+    script = "[ $RONDO_RANK = 0 ] && kill -9 $$; sleep 0.2; echo done"
+    done = run("-n", 3, "--grace", 0, "--min-ranks", 2, *sh(script))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [b"[1] done", b"[2] done"]
+    assert b"(Killed); 2 ranks go on (--min-ranks 2)" in done.stderr
+
+
+def test_too_few_are_left():
+    script = "[ $RONDO_RANK = 2 ] || exit $((5 + RONDO_RANK)); sleep 60"
+    done = run("-n", 3, "--grace", 0.3, "--min-ranks", 2, *sh(script))
+    assert done.returncode in (5, 6)  # of whichever failed second
+    assert b"2 ranks go on" in done.stderr
+    assert b"ending rank 2, still running 0.3 s" in done.stderr
+
+
 def test_timeout_names_who_is_late():
     script = "[ $RONDO_RANK = 1 ] && exit 0; sleep 60"
     done = run("-n", 4, "--timeout", 1, *sh(script))
@@ -86,6 +102,7 @@ def test_timeout_names_who_is_late():
     ("args", "code", "message"),
     [
         (["-n", "0", "--", "true"], 2, "-n 0"),
+        (["-n", "1", "--min-ranks", "-1", "--", "true"], 2, "--min-ranks -1"),
         (["-n", "4097", "--", "true"], 2, "from 1 to 4096 ranks"),
         (["-n", "2", "true"], 2, "put -- in front of the program"),
         (["-n", "2"], 2, "no program to run"),

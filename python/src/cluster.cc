@@ -70,10 +70,11 @@ void bind_cluster(nb::module_& m) {
       "open_session",
       [](const PyGraph& graph, const std::string& target,
          std::vector<std::string> device_filters, bool allow_soft_placement,
-         bool log_device_placement) {
+         bool log_device_placement, const std::string& placement) {
         const ClusterOptions common = common_options();
         const ClusterSessionOptions options{
             .device_filters = std::move(device_filters),
+            .placement = placement_of(placement),
             .allow_soft_placement = allow_soft_placement,
             .log_device_placement = log_device_placement};
         auto session = waiting([&] {
@@ -86,6 +87,7 @@ void bind_cluster(nb::module_& m) {
       nb::arg("device_filters") = nb::list(),
       nb::arg("allow_soft_placement") = false,
       nb::arg("log_device_placement") = false,
+      nb::arg("placement") = "constraints",
       "A session on the cluster of the server at `target`.");
   m.def(
       "task_status",

@@ -56,15 +56,6 @@ nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
   return nb::make_tuple(arrays, json);
 }
 
-PlacementKind placement_of(const std::string& name) {
-  if (name == "constraints") return PlacementKind::kConstraints;
-  if (name == "cost") return PlacementKind::kCost;
-  throw Error(Code::kInvalidArgument,
-              fmt::format("placement is \"{}\"; expected \"constraints\" or "
-                          "\"cost\"",
-                          name));
-}
-
 std::string explain_placement(PySession& self,
                               const std::vector<PyValue>& fetches,
                               const std::vector<PyValue>& feeds,
@@ -84,6 +75,15 @@ std::string explain_placement(PySession& self,
 }
 
 }  // namespace
+
+PlacementKind placement_of(const std::string& name) {
+  if (name == "constraints") return PlacementKind::kConstraints;
+  if (name == "cost") return PlacementKind::kCost;
+  throw Error(Code::kInvalidArgument,
+              fmt::format("placement is \"{}\"; expected \"constraints\" or "
+                          "\"cost\"",
+                          name));
+}
 
 void bind_session(nb::module_& m) {
   nb::class_<PySession>(m, "Session", "Runs parts of a graph.")

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "graph.h"
@@ -29,5 +30,8 @@ struct PySession {
   std::shared_ptr<Graph> graph;
   std::unique_ptr<Session> session;
 };
+
+// "constraints" or "cost".
+PlacementKind placement_of(const std::string& name);
 
 }  // namespace rondo::python

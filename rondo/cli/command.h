@@ -10,6 +10,8 @@ namespace rondo {
 
 // The command line, apart from what CLI11 parses.
 struct CommandLine {
+  // What stands before "--", as it was given.
+  std::vector<std::string> arguments;
   // What stands behind "--": a program and its arguments. A sub-command that
   // takes a program says so with takes_program.
   std::vector<std::string> program;
@@ -25,7 +27,9 @@ struct CommandLine {
 void add_run_command(CLI::App& app, CommandLine& line);
 void add_agent_command(CLI::App& app, CommandLine& line);
 void add_bench_command(CLI::App& app, CommandLine& line);
+void add_parameter_server_command(CLI::App& app, CommandLine& line);
 void add_server_command(CLI::App& app, CommandLine& line);
+void add_train_command(CLI::App& app, CommandLine& line);
 void add_tune_command(CLI::App& app, CommandLine& line);
 
 // For a command line that cannot work.

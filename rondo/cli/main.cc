@@ -8,24 +8,28 @@ namespace rondo {
 namespace {
 
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    add_run_command,   add_bench_command,  add_tune_command,
-    add_agent_command, add_server_command,
+    add_run_command,
+    add_train_command,
+    add_bench_command,
+    add_tune_command,
+    add_agent_command,
+    add_server_command,
+    add_parameter_server_command,
 };
 
 // The arguments before "--", last one first, as CLI11 takes them; the rest goes
 // to `line`, so that a program's own options are never taken for ours.
 std::vector<std::string> split_arguments(int argc, char** argv,
                                          CommandLine& line) {
-  std::vector<std::string> ours;
   for (int i = 1; i < argc; ++i) {
     if (line.has_program)
       line.program.emplace_back(argv[i]);
     else if (std::string_view(argv[i]) == "--")
       line.has_program = true;
     else
-      ours.emplace(ours.begin(), argv[i]);
+      line.arguments.emplace_back(argv[i]);
   }
-  return ours;
+  return {line.arguments.rbegin(), line.arguments.rend()};
 }
 
 int run(int argc, char** argv) {

@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  rondo run -n 4 -- ./train --steps 100\n"
+    "  rondo run -n 4 --servers 2 --strategy ps-async -- python3 train.py\n"
     "  rondo run --hosts a:4,b:4 --env OMP_NUM_THREADS=2 -- python3 train.py\n"
     "\n"
     "Every rank finds RONDO_RANK, RONDO_WORLD_SIZE, RONDO_LOCAL_RANK,\n"
@@ -53,8 +54,11 @@ struct RunArguments {
   std::string interface;
   std::string port_range;
   std::string strategy;
+  int servers = 0;
+  int staleness = -1;
   double timeout = 0;
   double grace = 5;
+  int min_ranks = 0;
   bool no_prefix = false;
   std::string ssh_command = "ssh";
   std::string remote_rondo;
@@ -104,6 +108,33 @@ Status add_variable(const std::string& text, const Env& env,
   return {};
 }
 
+// Servers are of use to some strategies, which cannot do without.
+Status check_servers(const RunArguments& args, const Env& env) {
+  constexpr int kMostServers = 256;
+  const std::string strategy =
+      args.strategy.empty() ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
+  bool wanted = false;
+  if (!strategy.empty()) {
+    const auto kind = parse_strategy(strategy);
+    if (!kind.ok()) return kind.status().with_context("--strategy");
+    wanted = has_servers(*kind);
+  }
+  if (args.servers < 0 || args.servers > kMostServers)
+    return error(Code::kInvalidArgument, "--servers {}: expected from 0 to {}",
+                 args.servers, kMostServers);
+  if (args.servers > 0 && !wanted)
+    return error(Code::kInvalidArgument,
+                 "--servers {} needs a strategy with parameter servers: add "
+                 "--strategy ps, ps-async or ssp",
+                 args.servers);
+  if (wanted && args.servers == 0)
+    return error(Code::kInvalidArgument,
+                 "the strategy {} needs parameter servers: add --servers 1, or "
+                 "more",
+                 strategy);
+  return {};
+}
+
 Status check(const RunArguments& args, const CommandLine& line) {
   if (!args.stray.empty())
     return error(Code::kInvalidArgument,
@@ -123,10 +154,10 @@ Status check(const RunArguments& args, const CommandLine& line) {
         args.grace < 1e9))
     return error(Code::kInvalidArgument,
                  "--timeout and --grace take a number of seconds from 0");
-  if (!args.strategy.empty()) {
-    const Status known = parse_strategy(args.strategy).status();
-    if (!known.ok()) return known.with_context("--strategy");
-  }
+  if (args.min_ranks < 0 || args.min_ranks > kMaxRanks)
+    return error(Code::kInvalidArgument,
+                 "--min-ranks {}: a job has from 1 to {} ranks", args.min_ranks,
+                 kMaxRanks);
   return {};
 }
 
@@ -139,6 +170,9 @@ Result<RunOptions> run_options(const RunArguments& args,
   RONDO_ASSIGN_OR_RETURN(options.hosts, assign_ranks(hosts, args.ranks));
   if (!args.strategy.empty())
     options.environment["RONDO_STRATEGY"] = args.strategy;
+  if (args.staleness >= 0)
+    options.environment["RONDO_STALENESS"] = std::to_string(args.staleness);
+  options.servers = args.servers;
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &options.environment));
   options.directory = args.directory;
@@ -146,6 +180,7 @@ Result<RunOptions> run_options(const RunArguments& args,
   options.port_range = args.port_range;
   options.timeout = seconds(args.timeout);
   options.grace = seconds(args.grace);
+  options.min_ranks = args.min_ranks;
   options.prefix = !args.no_prefix;
   options.colour = !env.has("NO_COLOR") && env.get_or("TERM", "") != "dumb";
   options.ssh_command = CLI::detail::split_up(args.ssh_command);
@@ -176,9 +211,16 @@ Result<int> become_program(const RunArguments& args, const CommandLine& line,
 Result<int> run(const RunArguments& args, const CommandLine& line) {
   const Env env = Env::process();
   RONDO_RETURN_IF_ERROR(check(args, line));
+  RONDO_RETURN_IF_ERROR(check_servers(args, env));
   if (args.ranks_option->count() == 0 && args.hosts.empty() &&
-      args.hostfile.empty() && detect_outer_job(env) == OuterJob::kRank)
+      args.hostfile.empty() && detect_outer_job(env) == OuterJob::kRank) {
+    if (args.servers > 0)
+      return error(Code::kInvalidArgument,
+                   "--servers: this is one rank of a job that somebody else "
+                   "started; give -n or --hosts, so that rondo starts all of "
+                   "it");
     return become_program(args, line, env);
+  }
   RONDO_ASSIGN_OR_RETURN(const RunOptions options,
                          run_options(args, line, env));
   return run_job(options);
@@ -213,7 +255,17 @@ void add_run_command(CLI::App& app, CommandLine& line) {
        "Interfaces to use: names, networks, addresses, ^excluded", "SPEC");
   text("--port-range", args->port_range, "Ports to listen on", "A-B");
   text("--strategy", args->strategy,
-       "How the ranks train together: single, ring, allreduce", "NAME");
+       "How the ranks train together: single, ring, allreduce, ps, ps-async, "
+       "ssp",
+       "NAME");
+  command
+      ->add_option("--servers", args->servers,
+                   "Parameter servers to start besides the ranks")
+      ->type_name("N");
+  command
+      ->add_option("--staleness", args->staleness,
+                   "With ssp: steps that a rank may be ahead of the slowest")
+      ->type_name("STEPS");
   command
       ->add_option("--timeout", args->timeout,
                    "End the job after so long (exit code 124)")
@@ -223,6 +275,10 @@ void add_run_command(CLI::App& app, CommandLine& line) {
                    "Time for the others after a rank failed")
       ->type_name("SECONDS")
       ->capture_default_str();
+  command
+      ->add_option("--min-ranks", args->min_ranks,
+                   "Go on while so many are left, for elastic programs")
+      ->type_name("N");
   command->add_flag("--no-prefix", args->no_prefix,
                     "Output as it is, without [RANK] in front");
   text("--ssh-command", args->ssh_command, "How to call ssh", "COMMAND");

@@ -18,7 +18,7 @@
 
 namespace rondo {
 
-inline constexpr std::string_view kClusterVersion = "1";
+inline constexpr std::string_view kClusterVersion = "2";
 
 struct CallProof {
   std::string version;

@@ -89,6 +89,7 @@ class GrpcClient final : public ControlClient {
     request.set_allow_soft_placement(options.allow_soft_placement);
     request.set_log_device_placement(options.log_device_placement);
     request.set_bf16_transfers(options.bf16_transfers);
+    request.set_place_by_cost(options.placement == PlacementKind::kCost);
     cluster::SessionReply reply;
     RONDO_RETURN_IF_ERROR(call("CreateSession", deadline, [&](auto& context) {
       return master_->CreateSession(&context, request, &reply);

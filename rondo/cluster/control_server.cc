@@ -139,10 +139,13 @@ class MasterCalls final : public cluster::Master::Service {
     if (Status s = gate_.check(*context, "CreateSession"); !s.ok())
       return to_grpc(s);
     const ClusterSessionOptions options{
-        {request->device_filter().begin(), request->device_filter().end()},
-        request->allow_soft_placement(),
-        request->log_device_placement(),
-        request->bf16_transfers()};
+        .device_filters = {request->device_filter().begin(),
+                           request->device_filter().end()},
+        .placement = request->place_by_cost() ? PlacementKind::kCost
+                                              : PlacementKind::kConstraints,
+        .allow_soft_placement = request->allow_soft_placement(),
+        .log_device_placement = request->log_device_placement(),
+        .bf16_transfers = request->bf16_transfers()};
     auto session = service_.create_session(options, deadline_of(*context));
     if (!session.ok()) return to_grpc(session.status());
     reply->set_session(session->session);

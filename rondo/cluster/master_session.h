@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "rondo/base/cores.h"
 #include "rondo/cluster/session_options.h"
-#include "rondo/runtime/constraint_placement.h"
 #include "rondo/runtime/master_impl.h"
+#include "rondo/runtime/session_placement.h"
 
 namespace rondo {
 
@@ -23,18 +24,11 @@ class MasterSession final : public MasterImpl {
                 const ClusterSessionOptions& options)
       : MasterImpl(of, devices_of(workers)),
         at_end_(std::move(at_end)),
-        placement_({.devices = devices, .soft = options.allow_soft_placement}),
-        master_(of, {.workers = std::move(workers),
-                     .place =
-                         [this](const Graph& whole, Subgraph& step) {
-                           return placement_.place(whole, step);
-                         },
-                     .explain =
-                         [this](const Graph& whole, Subgraph& step) {
-                           return placement_.explain(whole, step);
-                         },
-                     .partition = {.bf16 = options.bf16_transfers},
-                     .log_placement = options.log_device_placement}) {}
+        placement_({.kind = options.placement,
+                    .devices = devices,
+                    .intra_op_threads = share_of_cores(),
+                    .soft = options.allow_soft_placement}),
+        master_(of, master_options(std::move(workers), options)) {}
 
   ~MasterSession() override { at_end_(this); }
 
@@ -56,8 +50,17 @@ class MasterSession final : public MasterImpl {
     return all;
   }
 
+  MasterOptions master_options(std::vector<std::shared_ptr<Worker>> workers,
+                               const ClusterSessionOptions& options) {
+    MasterOptions made{.workers = std::move(workers),
+                       .partition = {.bf16 = options.bf16_transfers},
+                       .log_placement = options.log_device_placement};
+    placement_.serve(made);
+    return made;
+  }
+
   const std::function<void(MasterSession*)> at_end_;
-  ConstraintPlacement placement_;
+  SessionPlacement placement_;
   Master master_;
 };
 

@@ -21,7 +21,8 @@ enum class Method : uint32_t {
   kAttach = 16,      // session: it lives as long as this link
   kExtend = 17,      // session, nodes before; those behind as a tensor of bytes
   kSessionRun = 18,  // SessionCall; feeds -> fetches, as kRun
-  kSessionCancel = 19,  // session, run
+  kSessionCancel = 19,   // session, run
+  kSessionExplain = 20,  // SessionCall -> a text
 };
 
 constexpr uint32_t number(Method method) {

@@ -2,15 +2,14 @@
 
 #include "rondo/cluster/methods.h"
 #include "rondo/cluster/part_io.h"
-#include "rondo/cluster/session_call.h"
 #include "rondo/cluster/timeline_io.h"
 #include "rondo/graph/subgraph_io.h"
 
 namespace rondo {
 namespace {
 
-// To send and take over what a graph has grown by; to say goodbye.
-constexpr Duration kExtendTime = std::chrono::minutes(10);
+// To place a step and tell of it; to say goodbye.
+constexpr Duration kExplainTime = std::chrono::minutes(10);
 constexpr Duration kCloseTime = std::chrono::seconds(5);
 
 }  // namespace
@@ -48,7 +47,7 @@ Resources& RemoteSession::resources() {
               "the variables of this session are on the tasks of its cluster");
 }
 
-Status RemoteSession::extend() {
+Status RemoteSession::extend(Deadline deadline) {
   const MutexLock lock(mutex_);
   std::string nodes;
   size_t all = 0;
@@ -69,30 +68,59 @@ Status RemoteSession::extend() {
                                         .number(static_cast<int64_t>(sent_))
                                         .take(),
                                     {bytes_tensor(nodes)}},
-                                   Deadline(kExtendTime))
+                                   deadline)
                             .status());
   sent_ = all;
   return {};
+}
+
+SessionCall RemoteSession::call_of(const std::vector<Value>& fetches,
+                                   const std::vector<Node*>& targets) const {
+  SessionCall call;
+  call.session = session_;
+  for (const Value& fetch : fetches) call.fetches.push_back(fetch.name());
+  for (const Node* target : targets) call.targets.push_back(target->name());
+  return call;
+}
+
+Result<std::string> RemoteSession::explain_placement(
+    const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+    const std::vector<Node*>& targets) {
+  if (closed_) return error(Code::kCancelled, "the session was closed");
+  const Deadline deadline(kExplainTime);
+  RONDO_RETURN_IF_ERROR(extend(deadline));
+  SessionCall call = call_of(fetches, targets);
+  for (const Value& feed : feeds) call.feeds.push_back(feed.name());
+  RONDO_ASSIGN_OR_RETURN(
+      const LinkAnswer answer,
+      master_.link->call({number(Method::kSessionExplain), call.encode(), {}},
+                         deadline));
+  wire::Reader in(answer.body);
+  std::string text(in.text());
+  if (!in.ok()) return bad_call("SessionExplain");
+  return text;
 }
 
 Result<std::vector<Tensor>> RemoteSession::run(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
     const std::vector<Node*>& targets, const RunOptions& options) {
   if (closed_) return error(Code::kCancelled, "the session was closed");
-  RONDO_RETURN_IF_ERROR(extend());
-  SessionCall call;
-  call.session = session_;
+  // The master keeps the deadline, and the link notices when it is gone; what
+  // is added here is for the way.
+  const Deadline deadline = options.timeout == Duration::max()
+                                ? Deadline::never()
+                                : Deadline(options.timeout + kCloseTime);
+  RONDO_RETURN_IF_ERROR(extend(deadline));
+  SessionCall call = call_of(fetches, targets);
   call.run = next_run_++;
   call.time_allowed =
       options.timeout == Duration::max() ? kNoLimit : options.timeout.count();
   call.traced = options.timeline != nullptr;
   std::vector<Tensor> fed;
-  for (const Value& fetch : fetches) call.fetches.push_back(fetch.name());
   for (const Feed& feed : feeds) {
     call.feeds.push_back(feed.value.name());
     fed.push_back(feed.tensor);
   }
-  for (const Node* target : targets) call.targets.push_back(target->name());
   int wake = 0;
   if (options.cancellation)
     wake = options.cancellation->on_cancel([&, run = call.run] {
@@ -105,11 +133,6 @@ Result<std::vector<Tensor>> RemoteSession::run(
                           {}},
                          [](const Result<LinkAnswer>&) {});
     });
-  // The master keeps the deadline, and the link notices when it is gone; what
-  // is added here is for the way.
-  const Deadline deadline = options.timeout == Duration::max()
-                                ? Deadline::never()
-                                : Deadline(options.timeout + kCloseTime);
   const double sent_us = call.traced ? options.timeline->now_us() : 0;
   auto answer = master_.link->call(
       {number(Method::kSessionRun), call.encode(), std::move(fed)}, deadline);

@@ -8,6 +8,7 @@
 
 #include "rondo/base/mutex.h"
 #include "rondo/cluster/peers.h"
+#include "rondo/cluster/session_call.h"
 #include "rondo/cluster/session_options.h"
 #include "rondo/runtime/session.h"
 #include "rondo/runtime/session_impl.h"
@@ -27,6 +28,9 @@ class RemoteSession final : public Session::Impl {
                                   const std::vector<Feed>& feeds,
                                   const std::vector<Node*>& targets,
                                   const RunOptions& options) override;
+  Result<std::string> explain_placement(
+      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+      const std::vector<Node*>& targets) override;
   void close() override;
   // Throws: what is kept between runs is elsewhere.
   Resources& resources() override;
@@ -36,7 +40,10 @@ class RemoteSession final : public Session::Impl {
       : Impl(of, std::move(info.devices)),
         master_(std::move(master)),
         session_(info.session) {}
-  Status extend();
+  Status extend(Deadline deadline);
+  // Without feeds and options.
+  SessionCall call_of(const std::vector<Value>& fetches,
+                      const std::vector<Node*>& targets) const;
 
   const Peer master_;
   const uint64_t session_;

@@ -15,6 +15,7 @@
 #include "rondo/graph/graph.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
@@ -101,6 +102,49 @@ struct Waiting {
   Graph graph;
   Value element;
 };
+
+// Two products of large matrices, which ask for no device, added.
+struct Diamond {
+  Diamond() {
+    x = placeholder(graph, {.shape = {kSize, kSize}, .name = "x"});
+    left = matmul(x, x);
+    right = matmul(x, -x);
+    sum = left - right;
+  }
+  static constexpr int64_t kSize = 256;
+  Graph graph;
+  Value x, left, right, sum;
+};
+
+// The device on which a node ran.
+std::string device_of(const Timeline& timeline, const Value& of) {
+  for (const Timeline::Event& event : timeline.events())
+    if (event.node == of.node->name()) return event.device;
+  return "nowhere";
+}
+
+TEST(Server, StepsArePlacedByCostWhenAskedTo) {
+  Cluster cluster(1);
+  Diamond d;
+  const std::vector<Feed> feeds = {
+      {d.x, Tensor::full<float>({Diamond::kSize, Diamond::kSize}, 0.5f)}};
+  const float expected = number(Session(d.graph).run(d.sum, feeds).value());
+  for (const auto kind : {PlacementKind::kConstraints, PlacementKind::kCost}) {
+    const bool by_cost = kind == PlacementKind::kCost;
+    const Far far(d.graph, cluster[1], {.placement = kind});
+    Timeline timeline;
+    const auto first =
+        far.session->run({d.sum}, feeds, {}, {.timeline = &timeline}).value();
+    EXPECT_EQ(number(first[0]), expected);
+    EXPECT_EQ(device_of(timeline, d.left) != device_of(timeline, d.right),
+              by_cost);
+    // Through several times at which it may be placed again.
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(number(far.session->run(d.sum, feeds).value()), expected);
+    EXPECT_THAT(far.session->explain_placement({d.sum}, {d.x}).value(),
+                HasSubstr(by_cost ? "simulations" : "asks for nothing"));
+  }
+}
 
 TEST(Server, AStepOverTwoTasks) {
   Cluster cluster(1);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rondo/base/export.h"
+#include "rondo/runtime/placement_kind.h"
 
 namespace rondo {
 
@@ -13,6 +14,7 @@ struct RONDO_API ClusterSessionOptions {
   // match none take no part, and need not be up. None: all tasks do.
   std::vector<std::string> device_filters;
   // As SessionOptions has them.
+  PlacementKind placement = PlacementKind::kConstraints;
   bool allow_soft_placement = false;
   bool log_device_placement = false;
   bool bf16_transfers = false;

@@ -26,6 +26,33 @@ Status no_session(uint64_t session) {
                session);
 }
 
+// What a call names, in the session's graph.
+struct Wanted {
+  std::vector<Value> fetches, feeds;
+  std::vector<Node*> targets;
+};
+
+Result<Wanted> wanted_of(const Graph& graph, const SessionCall& call) {
+  Wanted wanted;
+  try {
+    const auto still = graph.still();
+    for (const std::string& name : call.fetches)
+      wanted.fetches.push_back(graph.value(name));
+    for (const std::string& name : call.feeds)
+      wanted.feeds.push_back(graph.value(name));
+    for (const std::string& name : call.targets) {
+      Node* node = graph.find(name);
+      if (!node)
+        return error(Code::kInvalidArgument,
+                     "the session's graph has no node \"{}\"", name);
+      wanted.targets.push_back(node);
+    }
+  } catch (const Error& e) {
+    return Status(e.code(), e.what());
+  }
+  return wanted;
+}
+
 }  // namespace
 
 struct SessionService::Entry {
@@ -121,6 +148,11 @@ bool SessionService::serve(uint64_t link, LinkCall& call,
       answer_on_thread(threads_, std::move(answer),
                        [this, call = std::move(call)] { return run(call); });
       return true;
+    case Method::kSessionExplain:
+      answer_on_thread(
+          threads_, std::move(answer),
+          [this, call = std::move(call)] { return explain(call); });
+      return true;
     default: return false;
   }
 }
@@ -157,25 +189,10 @@ Result<LinkAnswer> SessionService::run(const LinkCall& call) {
   const auto entry = find(what.session);
   if (!entry) return no_session(what.session);
   if (what.feeds.size() != call.tensors.size()) return bad_call("SessionRun");
-  std::vector<Value> fetches;
+  RONDO_ASSIGN_OR_RETURN(const Wanted wanted, wanted_of(entry->graph, what));
   std::vector<Feed> feeds;
-  std::vector<Node*> targets;
-  try {
-    const auto still = entry->graph.still();
-    for (const std::string& name : what.fetches)
-      fetches.push_back(entry->graph.value(name));
-    for (size_t i = 0; i < what.feeds.size(); ++i)
-      feeds.push_back({entry->graph.value(what.feeds[i]), call.tensors[i]});
-    for (const std::string& name : what.targets) {
-      Node* node = entry->graph.find(name);
-      if (!node)
-        return error(Code::kInvalidArgument,
-                     "the session's graph has no node \"{}\"", name);
-      targets.push_back(node);
-    }
-  } catch (const Error& e) {
-    return Status(e.code(), e.what());
-  }
+  for (size_t i = 0; i < wanted.feeds.size(); ++i)
+    feeds.push_back({wanted.feeds[i], call.tensors[i]});
   Cancellation cancellation;
   {
     const MutexLock lock(entry->mutex);
@@ -189,7 +206,8 @@ Result<LinkAnswer> SessionService::run(const LinkCall& call) {
   options.cancellation = &cancellation;
   Timeline timeline;
   if (what.traced) options.timeline = &timeline;
-  auto result = entry->session->run(fetches, feeds, targets, options);
+  auto result =
+      entry->session->run(wanted.fetches, feeds, wanted.targets, options);
   {
     const MutexLock lock(entry->mutex);
     entry->runs.erase(what.run);
@@ -197,6 +215,17 @@ Result<LinkAnswer> SessionService::run(const LinkCall& call) {
   if (!result.ok()) return result.status();
   if (what.traced) result->push_back(timeline_to_tensor(timeline));
   return LinkAnswer{{}, std::move(*result)};
+}
+
+Result<LinkAnswer> SessionService::explain(const LinkCall& call) {
+  RONDO_ASSIGN_OR_RETURN(SessionCall what, SessionCall::decode(call.body));
+  const auto entry = find(what.session);
+  if (!entry) return no_session(what.session);
+  RONDO_ASSIGN_OR_RETURN(const Wanted wanted, wanted_of(entry->graph, what));
+  RONDO_ASSIGN_OR_RETURN(std::string text,
+                         entry->session->explain_placement(
+                             wanted.fetches, wanted.feeds, wanted.targets));
+  return LinkAnswer{wire::Writer().text(text).take(), {}};
 }
 
 Status SessionService::cancel(const LinkCall& call) {

@@ -44,6 +44,7 @@ class SessionService {
   Status attach(uint64_t link, const LinkCall& call);
   Result<LinkAnswer> extend(const LinkCall& call);
   Result<LinkAnswer> run(const LinkCall& call);
+  Result<LinkAnswer> explain(const LinkCall& call);
   Status cancel(const LinkCall& call);
   void sweep();
 

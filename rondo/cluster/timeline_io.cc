@@ -22,13 +22,16 @@ Tensor timeline_to_tensor(const Timeline& timeline) {
   wire::Writer out;
   out.number(bits_of(timeline.now_us()));
   out.number(static_cast<int64_t>(events.size()));
-  for (const Timeline::Event& event : events)
+  for (const Timeline::Event& event : events) {
     out.text(event.node)
         .text(event.op)
         .number(bits_of(event.start_us))
         .number(bits_of(event.us))
         .number(event.thread)
-        .text(event.device);
+        .text(event.device)
+        .number(static_cast<int64_t>(event.bytes.size()));
+    for (const double bytes : event.bytes) out.number(bits_of(bytes));
+  }
   return bytes_tensor(out.take());
 }
 
@@ -50,6 +53,12 @@ Status add_timeline(const Tensor& tensor, double sent_us, Timeline& timeline) {
     event.us = read_double(in);
     event.thread = static_cast<int>(in.number());
     event.device = in.text();
+    const int64_t outputs = in.number();
+    if (outputs < 0 || static_cast<uint64_t>(outputs) > in.left())
+      return error(Code::kInvalidArgument,
+                   "a timeline came with an event of {} outputs", outputs);
+    for (int64_t i = 0; i < outputs; ++i)
+      event.bytes.push_back(read_double(in));
   }
   if (!in.ok())
     return error(Code::kInvalidArgument, "a timeline came that is not whole");

@@ -33,6 +33,13 @@ std::vector<GradientAndVariable> Optimizer::compute_gradients(
 Node& Optimizer::apply_gradients(
     const std::vector<GradientAndVariable>& gradients, Value global_step,
     const std::string& name) {
+  return apply_instead(gradients, global_step, name,
+                       [](Node& update) -> Node& { return update; });
+}
+
+Node& Optimizer::apply_instead(
+    const std::vector<GradientAndVariable>& gradients, Value global_step,
+    const std::string& name, const Instead& instead) {
   Graph* graph = nullptr;
   for (const GradientAndVariable& pair : gradients)
     if (pair.gradient) graph = &pair.variable.graph();
@@ -44,7 +51,7 @@ Node& Optimizer::apply_gradients(
   prepare(*graph);
   std::vector<Node*> updates;
   for (const auto& [gradient, variable] : gradients)
-    if (gradient) updates.push_back(update(variable, gradient).node);
+    if (gradient) updates.push_back(&instead(*update(variable, gradient).node));
   std::vector<Node*> all = updates;
   {
     const ControlScope after(*graph, updates);

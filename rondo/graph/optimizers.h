@@ -10,6 +10,7 @@
 // set by initializer().
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -63,6 +64,12 @@ class RONDO_API Optimizer {
   virtual Node& apply_gradients(
       const std::vector<GradientAndVariable>& gradients, Value global_step = {},
       const std::string& name = {});
+  // As Optimizer's apply_gradients, but what `instead` makes of an update runs
+  // in its place: for a strategy.
+  using Instead = std::function<Node&(Node& update)>;
+  Node& apply_instead(const std::vector<GradientAndVariable>& gradients,
+                      Value global_step, const std::string& name,
+                      const Instead& instead);
   // Both.
   Node& minimize(Value loss, const MinimizeOptions& options = {});
 

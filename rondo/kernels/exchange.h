@@ -7,6 +7,7 @@
 
 #include "rondo/base/status.h"
 #include "rondo/kernels/kernel.h"
+#include "rondo/kernels/parameters.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -31,6 +32,9 @@ class Exchange {
                                  Allocator& allocator) = 0;
   // In place.
   virtual Status broadcast(std::span<Tensor> tensors, int root) = 0;
+
+  // What servers keep for the group; nullptr: it has none.
+  virtual std::shared_ptr<Parameters> parameters() { return nullptr; }
 
   // From any thread: ends what is under way, and every later call, on every
   // rank.

@@ -75,6 +75,11 @@ Status ExchangeGroup::publish(const std::shared_ptr<ExchangeGroup>& group) {
   return {};
 }
 
+std::shared_ptr<Parameters> ExchangeGroup::parameters() {
+  const std::lock_guard lock(mutex_);
+  return exchange_ ? exchange_->parameters() : nullptr;
+}
+
 void ExchangeGroup::expect(ExchangeRun& run, int64_t sequence) {
   const std::lock_guard lock(mutex_);
   run.expected_.insert(sequence);

@@ -45,6 +45,8 @@ class RONDO_API ExchangeGroup
   const std::string& name() const { return name_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  // What servers keep for it; nullptr: nothing, or it is closed.
+  std::shared_ptr<Parameters> parameters();
 
   // Before a run starts: it will come to this exchange, once.
   void expect(ExchangeRun& run, int64_t sequence);

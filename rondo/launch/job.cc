@@ -30,12 +30,15 @@ std::set<pid_t> children_now() {
   return pids;
 }
 
-std::string ranks_of(const AgentLink& link) {
+// "ranks 0-3", "server 1"; of these, the first is `first_server`.
+std::string ranks_of(const AgentLink& link, int first_server) {
+  const int first = link.spec().first_rank;
+  const bool servers = first >= first_server;
   std::vector<int> ranks(link.spec().count);
   for (int i = 0; i < link.spec().count; ++i)
-    ranks[i] = link.spec().first_rank + i;
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks",
-                     rank_list(ranks));
+    ranks[i] = first + i - (servers ? first_server : 0);
+  return fmt::format("{}{} {}", servers ? "server" : "rank",
+                     ranks.size() == 1 ? "" : "s", rank_list(ranks));
 }
 
 }  // namespace
@@ -65,8 +68,8 @@ Job::Job(const JobOptions& options, std::unique_ptr<EventLoop> loop,
       signals_(std::move(signals)),
       out_(std::move(out)),
       err_(std::move(err)),
-      output_(options.ranks, options.output, *out_, *err_),
-      ranks_(options.ranks) {
+      output_(options.ranks + options.servers, options.output, *out_, *err_),
+      ranks_(options.ranks + options.servers) {
   // Should the agent on this host be killed, its orphans come here.
   adopt_orphans();
 }
@@ -161,6 +164,17 @@ void Job::time_is_up() {
   end_all();
 }
 
+bool Job::goes_on_without(int failed, const std::string& reason) {
+  if (options_.min_ranks == 0 || exit_code_ || ending_) return false;
+  const int left = options_.ranks - failed_ranks_ - failed;
+  if (left < options_.min_ranks) return false;
+  failed_ranks_ += failed;
+  output_.say(fmt::format("rondo: {}; {} {} on (--min-ranks {})", reason, left,
+                          left == 1 ? "rank goes" : "ranks go",
+                          options_.min_ranks));
+  return true;
+}
+
 bool Job::decide(int exit_code, const std::string& reason) {
   if (exit_code_) return false;
   exit_code_ = exit_code;
@@ -177,6 +191,17 @@ void Job::end_all() {
     for (Agent& agent : agents_) agent.link->abandon();
   });
   loop_->after(kGiveUp, [this] { out_of_time_ = true; });
+}
+
+void Job::end_idle_servers() {
+  if (!still_running().empty()) return;
+  for (Agent& agent : agents_)
+    if (is_server(agent.link->spec().first_rank)) agent.link->terminate();
+}
+
+std::string Job::name_of(int rank) const {
+  return is_server(rank) ? fmt::format("server {}", rank - options_.ranks)
+                         : fmt::format("rank {}", rank);
 }
 
 void Job::pause_all(bool pause) {
@@ -199,21 +224,26 @@ void Job::on_output(int rank, Stream stream, std::string_view bytes) {
 void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   output_.flush(rank);
   ranks_[rank].exited = true;
-  if (wait_status == 0) return;
+  const bool idle = still_running().empty();
+  if (idle) end_idle_servers();
+  // A server ends when it is told to, and not before.
+  if (is_server(rank) ? idle || ending_ : wait_status == 0) return;
   const std::string where =
       link.host() == "localhost" ? "" : " on " + link.host();
-  if (!decide(exit_code_of(wait_status),
-              fmt::format("rank {} (pid {}{}) {}", rank, ranks_[rank].pid,
-                          where, describe_exit(wait_status))))
-    return;
+  const std::string reason =
+      fmt::format("{} (pid {}{}) {}", name_of(rank), ranks_[rank].pid, where,
+                  describe_exit(wait_status));
+  if (!is_server(rank) && goes_on_without(1, reason)) return;
+  const int code = wait_status == 0 ? 1 : exit_code_of(wait_status);
+  if (!decide(code, reason)) return;
   failed_rank_ = rank;
   loop_->after(options_.grace, [this] {
     if (all_closed() || ending_) return;
     if (const auto late = still_running(); !late.empty())
-      output_.say(fmt::format(
-          "rondo: ending {} {}, still running {} s after rank {} failed",
-          late.size() == 1 ? "rank" : "ranks", rank_list(late),
-          to_seconds(options_.grace), *failed_rank_));
+      output_.say(
+          fmt::format("rondo: ending {} {}, still running {} s after {} failed",
+                      late.size() == 1 ? "rank" : "ranks", rank_list(late),
+                      to_seconds(options_.grace), name_of(*failed_rank_)));
     end_all();
   });
 }
@@ -232,7 +262,8 @@ void Job::on_refused(AgentLink& link, int exit_code,
   const std::string where =
       link.host() == "localhost" ? "" : " on " + link.host();
   decide(exit_code,
-         fmt::format("cannot start {}{}: {}", ranks_of(link), where, message));
+         fmt::format("cannot start {}{}: {}", ranks_of(link, options_.ranks),
+                     where, message));
   end_all();
 }
 
@@ -242,16 +273,22 @@ void Job::on_closed(AgentLink& link, const Status& status) {
       if (const std::string rest = agent.errors.take_rest(); !rest.empty())
         output_.say(fmt::format("[{}] {}", link.host(), rest));
   bool started = false;
+  int lost = 0;
+  int lost_servers = 0;
   for (int i = 0; i < link.spec().count; ++i) {
-    Rank& rank = ranks_[link.spec().first_rank + i];
+    const int number = link.spec().first_rank + i;
+    Rank& rank = ranks_[number];
     started = started || rank.pid != 0;
+    if (!rank.exited) ++(is_server(number) ? lost_servers : lost);
     rank.exited = true;
   }
+  end_idle_servers();
   if (status.ok()) return;
-  decide(255, started ? fmt::format("lost {} on {}: {}", ranks_of(link),
-                                    link.host(), status.message())
-                      : fmt::format("cannot start {} on {}: {}", ranks_of(link),
-                                    link.host(), status.message()));
+  const std::string reason = fmt::format(
+      "{} {} on {}: {}", started ? "lost" : "cannot start",
+      ranks_of(link, options_.ranks), link.host(), status.message());
+  if (started && lost_servers == 0 && goes_on_without(lost, reason)) return;
+  decide(255, reason);
   loop_->after(started ? options_.grace : Duration::zero(),
                [this] { end_all(); });
 }
@@ -263,8 +300,8 @@ bool Job::all_closed() const {
 
 std::vector<int> Job::still_running() const {
   std::vector<int> running;
-  for (size_t rank = 0; rank < ranks_.size(); ++rank)
-    if (!ranks_[rank].exited) running.push_back(static_cast<int>(rank));
+  for (int rank = 0; rank < options_.ranks; ++rank)
+    if (!ranks_[rank].exited) running.push_back(rank);
   return running;
 }
 
@@ -272,8 +309,8 @@ void Job::report_last_errors() {
   if (!failed_rank_) return;
   const auto lines = output_.last_errors(*failed_rank_);
   if (lines.empty()) return;
-  output_.say(fmt::format("rondo: the last that rank {} wrote to stderr:",
-                          *failed_rank_));
+  output_.say(fmt::format("rondo: the last that {} wrote to stderr:",
+                          name_of(*failed_rank_)));
   for (const std::string& line : lines) output_.say("    " + line);
 }
 

@@ -15,13 +15,19 @@ namespace rondo {
 
 struct JobOptions {
   int ranks = 1;
+  // Parameter servers: processes behind the ranks, numbered on, that are ended
+  // when the ranks are over.
+  int servers = 0;
+  int min_ranks = 0;    // that go on without those that failed; 0: all
   Duration timeout{0};  // 0: none
   Duration grace{0};
   RankOutputOptions output;
 };
 
 // The first thing that goes wrong decides the exit code and is told at once;
-// what follows from it is not told again. Used from the thread that made it.
+// what follows from it is not told again. A rank whose failure leaves
+// `min_ranks` others is told of, and decides nothing. Used from the thread that
+// made it.
 class Job : private AgentLink::Listener {
  public:
   // From here on SIGINT, SIGTERM and SIGHUP wait for run().
@@ -62,17 +68,25 @@ class Job : private AgentLink::Listener {
   void take_signal(int signal);
   void output_moved(OutputWriter& writer);
   void time_is_up();
+  // Whether the job goes on without these ranks too, which it then says.
+  bool goes_on_without(int failed, const std::string& reason);
   // Decides the outcome, unless it is decided.
   bool decide(int exit_code, const std::string& reason);
   // Ends every agent: asks, then insists, then is over with it.
   void end_all();
+  // Ends the servers, once there are no ranks for them.
+  void end_idle_servers();
+  bool is_server(int rank) const { return rank >= options_.ranks; }
+  // "rank 3", "server 1".
+  std::string name_of(int rank) const;
   void pause_all(bool pause);
   bool all_closed() const;
-  std::vector<int> still_running() const;
+  std::vector<int> still_running() const;  // ranks
   void report_last_errors();
   void end_leftovers();
 
   const JobOptions options_;
+  int failed_ranks_ = 0;            // of those that the job goes on without
   const std::set<pid_t> not_ours_;  // children from before the job
   std::unique_ptr<EventLoop> loop_;
   SignalWatch signals_;

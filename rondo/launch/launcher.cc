@@ -74,6 +74,8 @@ Result<std::map<std::string, std::string>> job_environment(
   if (!options.port_range.empty())
     variables["RONDO_PORT_RANGE"] = options.port_range;
   for (const auto& [name, value] : options.environment) variables[name] = value;
+  if (options.servers > 0)
+    variables["RONDO_SERVERS"] = std::to_string(options.servers);
   variables["RONDO_STORE"] = "tcp://" + address.to_string();
   variables["RONDO_TOKEN"] = token;
   return variables;
@@ -86,6 +88,29 @@ Status check(const RunOptions& options) {
   if (size < 1 || size > kMaxRanks)
     return error(Code::kInvalidArgument, "a job has from 1 to {} ranks, not {}",
                  kMaxRanks, size);
+  return {};
+}
+
+// Adds the job's parameter servers, which are rondo itself, as evenly to the
+// hosts as can be. They are numbered behind the ranks.
+Status add_servers(Job& job, const RunOptions& options, JobSpec spec) {
+  const auto hosts = static_cast<int>(options.hosts.size());
+  spec.first_rank = spec.world_size;
+  spec.world_size += options.servers;
+  spec.directory_required = false;
+  for (int i = 0; i < hosts; ++i) {
+    const std::string& host = options.hosts[static_cast<size_t>(i)].host;
+    spec.count = options.servers / hosts + (i < options.servers % hosts);
+    if (spec.count == 0) break;
+    RONDO_ASSIGN_OR_RETURN(const std::string own, own_path());
+    spec.argv = {is_here(host) || options.remote_rondo.empty()
+                     ? own
+                     : options.remote_rondo,
+                 "parameter-server"};
+    RONDO_ASSIGN_OR_RETURN(const auto command, agent_command(options, host));
+    RONDO_RETURN_IF_ERROR(job.add_host(command, host, spec));
+    spec.first_rank += spec.count;
+  }
   return {};
 }
 
@@ -103,8 +128,11 @@ Result<int> run_job(const RunOptions& options) {
 
   JobOptions job_options;
   job_options.ranks = world_size(options);
+  job_options.servers = options.servers;
+  job_options.output.servers = options.servers;
   job_options.timeout = options.timeout;
   job_options.grace = options.grace;
+  job_options.min_ranks = options.min_ranks;
   job_options.output.prefix = options.prefix;
   job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
   job_options.output.colour_err = options.colour && isatty(STDERR_FILENO) == 1;
@@ -132,6 +160,7 @@ Result<int> run_job(const RunOptions& options) {
                            agent_command(options, ranks.host));
     RONDO_RETURN_IF_ERROR(job->add_host(command, ranks.host, spec));
   }
+  RONDO_RETURN_IF_ERROR(add_servers(*job, options, spec));
   return job->run();
 }
 

@@ -16,6 +16,8 @@ struct RunOptions {
   std::vector<std::string> argv;  // the program and its arguments
   // Where the ranks run. A host named "localhost" is this one, without ssh.
   std::vector<HostRanks> hosts;
+  // Parameter servers, in turn on these hosts.
+  int servers = 0;
   // Variables for every rank, on every host. The launcher's own RONDO_
   // variables are handed to every host as well.
   std::map<std::string, std::string> environment;
@@ -24,6 +26,8 @@ struct RunOptions {
   std::string port_range;  // RONDO_PORT_RANGE, and for the store
   Duration timeout{0};     // of the whole job; 0: none
   Duration grace = std::chrono::seconds(5);  // for the others, after a failure
+  // That go on when others have failed, for programs that meet again; 0: all.
+  int min_ranks = 0;
   bool prefix = true;
   // Whether prefixes may be coloured where the output is a terminal.
   bool colour = true;
@@ -36,11 +40,11 @@ struct RunOptions {
 };
 
 // Runs the job to its end and returns its exit code: 0 when every rank returned
-// 0, otherwise that of the first rank that failed (128 + signal), 124 after the
-// time-out, 128 + signal when the launcher was told to end, 255 when a host
-// could not be reached, 126 or 127 when the program cannot be started. What
-// went wrong is on standard error. No process of the job is left when it
-// returns.
+// 0 (or failed and left `min_ranks` others), otherwise that of the first rank
+// that failed (128 + signal), 124 after the time-out, 128 + signal when the
+// launcher was told to end, 255 when a host could not be reached, 126 or 127
+// when the program cannot be started. What went wrong is on standard error. No
+// process of the job is left when it returns.
 //
 // Serves the job's store. A job on this host alone uses the loopback interface
 // unless `interface` says otherwise, so nothing listens on the network.

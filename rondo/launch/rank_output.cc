@@ -14,13 +14,19 @@ RankOutput::RankOutput(int ranks, RankOutputOptions options, OutputWriter& out,
                        OutputWriter& err)
     : options_(options), out_(out), err_(err), ranks_(ranks) {}
 
+std::string RankOutput::label(int rank) const {
+  const int first_server = static_cast<int>(ranks_.size()) - options_.servers;
+  return rank < first_server ? std::to_string(rank)
+                             : fmt::format("server {}", rank - first_server);
+}
+
 std::string RankOutput::prefix(int rank, Stream stream) const {
   if (!options_.prefix) return {};
   const bool colour =
       stream == Stream::kOut ? options_.colour_out : options_.colour_err;
-  if (!colour) return fmt::format("[{}] ", rank);
+  if (!colour) return fmt::format("[{}] ", label(rank));
   return fmt::format("\x1b[{}m[{}]\x1b[0m ",
-                     kColours[rank % std::size(kColours)], rank);
+                     kColours[rank % std::size(kColours)], label(rank));
 }
 
 void RankOutput::keep(Rank& rank, std::string_view line) {

@@ -14,6 +14,7 @@ namespace rondo {
 
 struct RankOutputOptions {
   bool prefix = true;       // "[2] " in front of every line
+  int servers = 0;          // the last of the ranks: "[server 0] "
   bool colour_out = false;  // the prefix in the rank's colour
   bool colour_err = false;
 };
@@ -42,6 +43,7 @@ class RankOutput {
     LineSplitter err;
     std::deque<std::string> tail;
   };
+  std::string label(int rank) const;
   std::string prefix(int rank, Stream stream) const;
   void keep(Rank& rank, std::string_view line);
 

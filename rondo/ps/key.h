@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "rondo/ps/kv_optimizer.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -15,6 +17,8 @@ struct Key {
   Shape shape;
   // Rows can be pushed and pulled one by one, so none is cut.
   bool by_rows = false;
+  // What changes it; empty: the optimizer of the servers' rules.
+  std::optional<KvOptimizer> optimizer = {};
 
   // Elements of a row: of all but the first extent. At least 1, also where
   // there are none, so that it can be divided by.

@@ -161,4 +161,26 @@ Result<PartUpdate> decode_update(const LogRecord& record) {
   return made;
 }
 
+std::string encode_setting(const PartSetting& setting) {
+  return wire::Writer()
+      .number(setting.part)
+      .number(setting.version)
+      .number(std::bit_cast<int32_t>(setting.powers.beta1))
+      .number(std::bit_cast<int32_t>(setting.powers.beta2))
+      .take();
+}
+
+Result<PartSetting> decode_setting(const LogRecord& record) {
+  wire::Reader reader(record.body);
+  PartSetting made;
+  made.part = reader.number();
+  made.version = reader.number();
+  made.powers.beta1 =
+      std::bit_cast<float>(static_cast<int32_t>(reader.number()));
+  made.powers.beta2 =
+      std::bit_cast<float>(static_cast<int32_t>(reader.number()));
+  if (!reader.ok()) return kv::damaged("a setting in the log");
+  return made;
+}
+
 }  // namespace rondo

@@ -35,10 +35,13 @@ enum class KvRecord : uint32_t {
   kUpdate = 5,      // an update; indices, if it is of rows, and gradient
   kLeave = 6,       // a worker that has left
   kReturn = 7,      // a worker that had left and is back
+  kSet = 8,         // a PartSetting; the value and the slots
 };
 
 std::string encode_update(const PartUpdate& update);
 std::vector<Tensor> payload_of(const PartUpdate& update);
 Result<PartUpdate> decode_update(const LogRecord& record);
+std::string encode_setting(const PartSetting& setting);
+Result<PartSetting> decode_setting(const LogRecord& record);
 
 }  // namespace rondo

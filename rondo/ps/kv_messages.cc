@@ -39,6 +39,10 @@ void write_key(wire::Writer& writer, const Key& key) {
       .number(key.by_rows)
       .number(key.shape.rank());
   for (const int64_t extent : key.shape.extents()) writer.number(extent);
+  writer.number(key.optimizer.has_value());
+  if (!key.optimizer) return;
+  for (const double number : key.optimizer->numbers())
+    writer.number(std::bit_cast<int64_t>(number));
 }
 
 Result<Key> read_key(wire::Reader& reader) {
@@ -64,6 +68,11 @@ Result<Key> read_key(wire::Reader& reader) {
       return damaged("the shape of a key");
   }
   key.shape = Shape(extents);
+  if (reader.number() == 0) return key;
+  std::vector<double> numbers = KvOptimizer().numbers();
+  for (double& number : numbers)
+    number = std::bit_cast<double>(reader.number());
+  RONDO_ASSIGN_OR_RETURN(key.optimizer, KvOptimizer::from_numbers(numbers));
   return key;
 }
 
@@ -150,6 +159,7 @@ std::string Push::encode() const {
       .number(timeout_ms)
       .number(by_rows)
       .number(pulls)
+      .number(since)
       .take();
 }
 
@@ -162,18 +172,20 @@ Result<Push> Push::decode(std::string_view body) {
   made.timeout_ms = reader.number();
   made.by_rows = reader.number() != 0;
   made.pulls = reader.number() != 0;
+  made.since = reader.number();
   if (!reader.ok() || made.sequence < 1) return damaged("a push");
   return made;
 }
 
 std::string PushAnswer::encode() const {
-  return wire::Writer().number(version).take();
+  return wire::Writer().number(version).number(made).take();
 }
 
 Result<PushAnswer> PushAnswer::decode(std::string_view body) {
   wire::Reader reader(body);
   PushAnswer made;
   made.version = reader.number();
+  made.made = reader.number();
   if (!reader.ok() || made.version < 0) return damaged("the answer to a push");
   return made;
 }
@@ -184,6 +196,7 @@ std::string Pull::encode() const {
       .number(step)
       .number(timeout_ms)
       .number(by_rows)
+      .number(slot)
       .take();
 }
 
@@ -194,7 +207,28 @@ Result<Pull> Pull::decode(std::string_view body) {
   made.step = reader.number();
   made.timeout_ms = reader.number();
   made.by_rows = reader.number() != 0;
+  made.slot = reader.number();
   if (!reader.ok() || made.step < 0) return damaged("a pull");
+  return made;
+}
+
+std::string SetPart::encode() const {
+  return wire::Writer()
+      .number(part)
+      .number(std::bit_cast<int32_t>(powers.beta1))
+      .number(std::bit_cast<int32_t>(powers.beta2))
+      .take();
+}
+
+Result<SetPart> SetPart::decode(std::string_view body) {
+  wire::Reader reader(body);
+  SetPart made;
+  made.part = reader.number();
+  made.powers.beta1 =
+      std::bit_cast<float>(static_cast<int32_t>(reader.number()));
+  made.powers.beta2 =
+      std::bit_cast<float>(static_cast<int32_t>(reader.number()));
+  if (!reader.ok()) return damaged("a new value");
   return made;
 }
 

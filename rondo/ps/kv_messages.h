@@ -19,6 +19,8 @@ enum Method : uint32_t {
   kPush = 4,   // Push; a gradient, and indices where it is of rows; PushAnswer
   kPull = 5,   // Pull, and indices where it is of rows; answer: the elements
   kLeave = 6,  // this worker will not push any more
+  kSet = 7,    // SetPart; the elements, and those of each slot
+  kAbort = 8,  // a reason: calls about any key fail from then on
 };
 
 struct Hello {
@@ -62,6 +64,9 @@ struct Push {
   int64_t timeout_ms = 0;
   bool by_rows = false;
   bool pulls = false;  // the answer is the new value
+  // Of a push by rows that pulls: the answer has the rows that have changed
+  // behind this version of the part, and which they are; -1: all rows.
+  int64_t since = -1;
   std::string encode() const;
   static Result<Push> decode(std::string_view body);
 };
@@ -70,6 +75,7 @@ struct PushAnswer {
   // Steps that the part has made, in the synchronous mode, else 0: a worker
   // whose push came too late learns from it where the others are.
   int64_t version = 0;
+  int64_t made = 0;  // the same in all modes
   std::string encode() const;
   static Result<PushAnswer> decode(std::string_view body);
 };
@@ -79,8 +85,16 @@ struct Pull {
   int64_t step = 0;  // how many pushes this worker has made
   int64_t timeout_ms = 0;
   bool by_rows = false;
+  int64_t slot = -1;  // what the optimizer keeps, by number; -1: the value
   std::string encode() const;
   static Result<Pull> decode(std::string_view body);
+};
+
+struct SetPart {
+  int64_t part = 0;
+  BetaPowers powers;
+  std::string encode() const;
+  static Result<SetPart> decode(std::string_view body);
 };
 
 // A key, as bodies have it.

@@ -105,6 +105,36 @@ std::string KvOptimizer::to_string() const {
       beta2, weight_decay, initial_accumulator);
 }
 
+std::vector<double> KvOptimizer::numbers() const {
+  return {static_cast<double>(rule),
+          learning_rate,
+          momentum,
+          rho,
+          epsilon,
+          beta1,
+          beta2,
+          weight_decay,
+          initial_accumulator};
+}
+
+Result<KvOptimizer> KvOptimizer::from_numbers(std::span<const double> numbers) {
+  constexpr size_t kCount = 9;
+  constexpr auto kLast = static_cast<double>(UpdateRule::kAdam);
+  if (numbers.size() != kCount || !(numbers[0] >= 0 && numbers[0] <= kLast))
+    return error(Code::kInvalidArgument,
+                 "these numbers are no optimizer of parameter servers");
+  return KvOptimizer{
+      .rule = static_cast<UpdateRule>(static_cast<int>(numbers[0])),
+      .learning_rate = numbers[1],
+      .momentum = numbers[2],
+      .rho = numbers[3],
+      .epsilon = numbers[4],
+      .beta1 = numbers[5],
+      .beta2 = numbers[6],
+      .weight_decay = numbers[7],
+      .initial_accumulator = numbers[8]};
+}
+
 UpdateRates rates_for(const KvOptimizer& optimizer, DType dtype,
                       double learning_rate, const BetaPowers& powers) {
   UpdateRates rates;

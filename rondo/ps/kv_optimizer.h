@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "rondo/base/status.h"
 #include "rondo/kernels/cpu/update_rules.h"
@@ -38,6 +40,10 @@ struct KvOptimizer {
   // What tells it from another, for the check that a log was written by the
   // same.
   std::string to_string() const;
+  // All of it as numbers, for messages and attributes of nodes, and back.
+  std::vector<double> numbers() const;
+  static Result<KvOptimizer> from_numbers(std::span<const double> numbers);
+  bool operator==(const KvOptimizer&) const = default;
 };
 
 // What Adam counts steps by: as the graph does, in f32.

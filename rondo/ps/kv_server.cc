@@ -59,6 +59,10 @@ KvServer::KvServer(KvServerOptions options)
     return append(KvRecord::kInitialize, wire::Writer().number(number).take(),
                   {&value, 1});
   };
+  log_.set = [this](const PartSetting& setting,
+                    std::span<const Tensor> tensors) {
+    return append(KvRecord::kSet, encode_setting(setting), tensors);
+  };
 }
 
 KvServer::~KvServer() {
@@ -151,6 +155,22 @@ Status KvServer::dispatch(StoredPart::From from, LinkCall& call,
       RONDO_ASSIGN_OR_RETURN(const auto pull, kv::Pull::decode(call.body));
       RONDO_ASSIGN_OR_RETURN(const auto at, part(pull.part));
       at->pull(from, pull, std::move(call.tensors), answer, answers);
+      return {};
+    }
+    case kv::kSet: {
+      RONDO_ASSIGN_OR_RETURN(const auto set, kv::SetPart::decode(call.body));
+      RONDO_ASSIGN_OR_RETURN(const auto at, part(set.part));
+      Status status;
+      at->set(set, call.tensors, answers, status);
+      answers.add(std::move(answer),
+                  status.ok() ? Result<LinkAnswer>(LinkAnswer{}) : status);
+      return {};
+    }
+    case kv::kAbort: {
+      const Status why = error(Code::kCancelled, "{} gave up: {}",
+                               members_.describe(from.worker), call.body);
+      for (const auto& one : parts()) one->fail(why, answers);
+      answers.add(std::move(answer), LinkAnswer{});
       return {};
     }
     case kv::kLeave: {

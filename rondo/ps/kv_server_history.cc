@@ -1,5 +1,6 @@
 // What a KvServer writes into its folder, and how it begins with what is there.
 #include "rondo/ps/kv_server.h"
+#include "rondo/ps/slice.h"
 #include "rondo/transport/handshake.h"
 
 namespace rondo {
@@ -111,6 +112,20 @@ Status KvServer::replay(const LogRecord& record) {
                        worker, options_.rules.workers);
       RONDO_ASSIGN_OR_RETURN(const auto at, part(update.part));
       return at->replay(update);
+    }
+    case KvRecord::kSet: {
+      RONDO_ASSIGN_OR_RETURN(const auto setting, decode_setting(record));
+      RONDO_ASSIGN_OR_RETURN(const auto at, part(setting.part));
+      const kv::AddPart& what = at->what();
+      const int64_t count = what.end - what.begin;
+      const size_t bytes = static_cast<size_t>(count) * size_of(what.key.dtype);
+      std::vector<Tensor> tensors;
+      if (record.payload.bytes() != at->tensors() * bytes)
+        return kv::damaged("a setting in the log");
+      for (size_t k = 0; k < at->tensors(); ++k)
+        tensors.push_back(
+            slice(record.payload, k * bytes, what.key.dtype, {count}));
+      return at->replay(setting, std::move(tensors));
     }
     case KvRecord::kLeave:
     case KvRecord::kReturn: {

@@ -35,10 +35,7 @@ Status note(const Result<LinkAnswer>& answer, std::atomic<int64_t>& made) {
   if (!answer.ok()) return answer.status();
   RONDO_ASSIGN_OR_RETURN(const auto about,
                          kv::PushAnswer::decode(answer->body));
-  int64_t known = made;
-  while (known < about.version &&
-         !made.compare_exchange_weak(known, about.version)) {
-  }
+  note_highest(made, about.version);
   return {};
 }
 
@@ -65,7 +62,8 @@ Result<std::unique_ptr<KvWorker>> KvWorker::connect(KvWorkerOptions options) {
                             .hello = hello,
                             .store = with.store,
                             .token = with.token,
-                            .shares_memory = with.shares_memory}));
+                            .shares_memory = with.shares_memory,
+                            .patience = with.server_patience}));
     RONDO_RETURN_IF_ERROR(made->links_.back()->connect(deadline).with_context(
         fmt::format("worker {}", with.worker)));
   }
@@ -308,6 +306,16 @@ KvWork KvWorker::push_pull(std::string_view key, const Tensor& gradient,
 
 KvWork KvWorker::pull(std::string_view key, const Tensor& into,
                       KvWork::Done done) {
+  return pull_into(key, -1, into, std::move(done));
+}
+
+KvWork KvWorker::pull_slot(std::string_view key, int slot, const Tensor& into,
+                           KvWork::Done done) {
+  return pull_into(key, slot, into, std::move(done));
+}
+
+KvWork KvWorker::pull_into(std::string_view key, int slot, const Tensor& into,
+                           KvWork::Done done) {
   auto added = find(key);
   Status status = added.status();
   if (status.ok()) status = check(**added, into, "memory for the value");
@@ -316,7 +324,8 @@ KvWork KvWorker::pull(std::string_view key, const Tensor& into,
                       [&](size_t, const Part& part, const KvWork& work) {
                         const kv::Pull pull{.part = part.number,
                                             .step = part.sequence,
-                                            .timeout_ms = timeout_ms()};
+                                            .timeout_ms = timeout_ms(),
+                                            .slot = slot};
                         const Tensor to = part_of(into, part.range);
                         link(part.range)
                             .call({kv::kPull, pull.encode(), {}, {to}},
@@ -325,6 +334,34 @@ KvWork KvWorker::pull(std::string_view key, const Tensor& into,
                                     work.finish_part(place(answer, to));
                                   });
                       });
+}
+
+KvWork KvWorker::set(std::string_view key, const Tensor& value,
+                     const std::vector<Tensor>& slots,
+                     const BetaPowers& powers) {
+  auto added = find(key);
+  Status status = added.status();
+  std::vector<Tensor> all = {value};
+  all.insert(all.end(), slots.begin(), slots.end());
+  for (const Tensor& one : all)
+    if (status.ok()) status = check(**added, one, "a new value");
+  if (!status.ok()) return KvWork(status);
+  return to_each_part(
+      **added, false, {}, [&](size_t, const Part& part, const KvWork& work) {
+        LinkCall call{kv::kSet, kv::SetPart{part.number, powers}.encode(), {}};
+        for (const Tensor& one : all)
+          call.tensors.push_back(part_of(one, part.range));
+        link(part.range)
+            .call(call, deadline(), [work](const Result<LinkAnswer>& answer) {
+              work.finish_part(answer.status());
+            });
+      });
+}
+
+void KvWorker::abort(const std::string& reason) {
+  for (const auto& one : links_)
+    one->call({kv::kAbort, reason, {}}, deadline(),
+              [](const Result<LinkAnswer>&) {});
 }
 
 }  // namespace rondo

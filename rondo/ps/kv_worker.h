@@ -36,7 +36,23 @@ struct KvWorkerOptions {
   // Of each push and pull, an hour at most. A server that is started again
   // within this time has not been away.
   Duration timeout = seconds(60);
+  // A server that cannot be reached for so long is lost: for those that nobody
+  // starts again.
+  Duration server_patience = Duration::max();
   size_t most_part_bytes = ShardOptions().most_part_bytes;
+};
+
+// `highest` becomes this number unless it is higher.
+inline void note_highest(std::atomic<int64_t>& highest, int64_t number) {
+  int64_t known = highest;
+  while (known < number && !highest.compare_exchange_weak(known, number)) {
+  }
+}
+
+// Rows of a key, one after another, and which they are.
+struct KvRows {
+  Tensor indices;  // i64
+  Tensor rows;
 };
 
 struct PushOptions {
@@ -81,6 +97,25 @@ class KvWorker {
                    const Tensor& rows, PushOptions options = {});
   KvWork pull_rows(std::string_view key, const Tensor& indices,
                    const Tensor& into, KvWork::Done done = {});
+  // push_rows, and then all rows that anybody has changed since the last call
+  // of this, by which a copy of the key stays what the servers have; at first,
+  // and after forget_rows(), all. `changed` is good once the work is.
+  KvWork push_pull_rows(std::string_view key, const Tensor& indices,
+                        const Tensor& rows, std::shared_ptr<KvRows> changed,
+                        PushOptions options = {});
+  Status forget_rows(std::string_view key);
+
+  // The key's value, and what the optimizer keeps for it, become these. No
+  // push of the key may be under way.
+  KvWork set(std::string_view key, const Tensor& value,
+             const std::vector<Tensor>& slots, const BetaPowers& powers = {});
+  // What the optimizer keeps: slot 0, 1, ..., as pull().
+  KvWork pull_slot(std::string_view key, int slot, const Tensor& into,
+                   KvWork::Done done = {});
+
+  // All calls of all workers fail from then on, with this reason. Does not
+  // wait.
+  void abort(const std::string& reason);
   // This worker will not push any more; the others go on without it. Waits.
   Status leave();
 
@@ -92,6 +127,9 @@ class KvWorker {
     KeyPart range;
     int64_t number = 0;
     int64_t sequence = 0;  // of the last push
+    // Which version push_pull_rows() has seen. Answers note it.
+    std::shared_ptr<std::atomic<int64_t>> seen =
+        std::make_shared<std::atomic<int64_t>>(-1);
     // Steps that it is known to have made, by all workers. Answers note it.
     std::shared_ptr<std::atomic<int64_t>> made =
         std::make_shared<std::atomic<int64_t>>(0);
@@ -131,6 +169,8 @@ class KvWorker {
   using Send = std::function<void(size_t, const Part&, const KvWork&)>;
   KvWork to_each_part(Added& added, bool pushes, KvWork::Done done,
                       const Send& send);
+  KvWork pull_into(std::string_view key, int slot, const Tensor& into,
+                   KvWork::Done done);
   KvWork push_into(std::string_view key, const Tensor& gradient,
                    const Tensor* into, PushOptions options);
   // Numbers the next push of a key: behind the last, and behind what all its
@@ -138,6 +178,10 @@ class KvWorker {
   static void next_step(Added& added) RONDO_REQUIRES(added.mutex);
   void send_push(const Part& part, const PushOptions& options,
                  std::vector<Tensor> tensors, bool by_rows, const Tensor* into,
+                 const KvWork& work);
+  // One that pulls the rows that have changed.
+  void send_rows(const Part& part, const PushOptions& options,
+                 std::vector<Tensor> tensors, KvRows& changed,
                  const KvWork& work);
   KvWork::Done sticky(KvWork::Done done);
 

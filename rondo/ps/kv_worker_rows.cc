@@ -48,6 +48,45 @@ Status scatter(const Result<LinkAnswer>& answer,
   return {};
 }
 
+// What a server has sent of a part, and which version it is.
+Status take_rows(const Result<LinkAnswer>& answer, size_t row_bytes,
+                 KvRows& rows, std::atomic<int64_t>& seen,
+                 std::atomic<int64_t>& made) {
+  if (!answer.ok()) return answer.status();
+  RONDO_ASSIGN_OR_RETURN(const auto about,
+                         kv::PushAnswer::decode(answer->body));
+  if (answer->tensors.size() != 2 ||
+      answer->tensors[1].dtype() != DType::kI64 ||
+      answer->tensors[0].bytes() !=
+          static_cast<size_t>(answer->tensors[1].count()) * row_bytes)
+    return kv::damaged("the answer to a push of rows");
+  rows = {answer->tensors[1], answer->tensors[0]};
+  note_highest(made, about.version);
+  note_highest(seen, about.made);
+  return {};
+}
+
+// Of all parts, in the order of rows.
+KvRows joined(const std::vector<KvRows>& parts, const Key& key) {
+  int64_t count = 0;
+  for (const KvRows& part : parts) count += part.indices.count();
+  std::vector<int64_t> extents(key.shape.extents().begin(),
+                               key.shape.extents().end());
+  extents[0] = count;
+  KvRows all{Tensor::empty({count}, DType::kI64),
+             Tensor::empty(Shape(extents), key.dtype)};
+  auto* indices = static_cast<char*>(all.indices.data());
+  auto* rows = static_cast<char*>(all.rows.data());
+  for (const KvRows& part : parts) {
+    if (part.indices.count() == 0) continue;
+    std::memcpy(indices, part.indices.data(), part.indices.bytes());
+    std::memcpy(rows, part.rows.data(), part.rows.bytes());
+    indices += part.indices.bytes();
+    rows += part.rows.bytes();
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<KvWorker::Divided> KvWorker::divide(std::string_view name,
@@ -93,6 +132,58 @@ KvWork KvWorker::push_rows(std::string_view key, const Tensor& indices,
                   {gather(rows, some.places, added.key.width()), some.indices},
                   true, nullptr, work);
       });
+}
+
+void KvWorker::send_rows(const Part& part, const PushOptions& options,
+                         std::vector<Tensor> tensors, KvRows& changed,
+                         const KvWork& work) {
+  const kv::Push push{.part = part.number,
+                      .sequence = part.sequence,
+                      .learning_rate = options.learning_rate,
+                      .timeout_ms = timeout_ms(),
+                      .by_rows = true,
+                      .pulls = true,
+                      .since = *part.seen};
+  const size_t row_bytes =
+      static_cast<size_t>(tensors[0].shape()[1]) * size_of(tensors[0].dtype());
+  link(part.range)
+      .call({kv::kPush, push.encode(), std::move(tensors)}, deadline(),
+            [work, row_bytes, &changed, seen = part.seen,
+             made = part.made](const Result<LinkAnswer>& answer) {
+              work.finish_part(
+                  take_rows(answer, row_bytes, changed, *seen, *made));
+            });
+}
+
+KvWork KvWorker::push_pull_rows(std::string_view key, const Tensor& indices,
+                                const Tensor& rows,
+                                std::shared_ptr<KvRows> changed,
+                                PushOptions options) {
+  const Result<Divided> found = divide(key, indices, rows);
+  if (!found.ok()) return refuse(found.status(), options.done);
+  Added& added = *found->added;
+  // Each part has rows of its own, put together when all are there.
+  auto of_parts = std::make_shared<std::vector<KvRows>>(found->parts.size());
+  auto done = [of_parts, changed, key = added.key,
+               then = std::move(options.done)](const Status& status) {
+    if (status.ok()) *changed = joined(*of_parts, key);
+    if (then) then(status);
+  };
+  return to_each_part(
+      added, true, std::move(done),
+      [&](size_t p, const Part& part, const KvWork& work) {
+        const RowsOfPart& some = found->parts[p];
+        send_rows(part, options,
+                  {gather(rows, some.places, added.key.width()), some.indices},
+                  (*of_parts)[p], work);
+      });
+}
+
+Status KvWorker::forget_rows(std::string_view key) {
+  RONDO_ASSIGN_OR_RETURN(const std::shared_ptr<Added> added, find(key));
+  const MutexLock lock(added->mutex);
+  for (Part& part : added->parts) *part.seen = -1;
+  return {};
 }
 
 KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,

@@ -197,6 +197,8 @@ void ServerLink::reconnect() {
     // Nobody else ends calls that are too late.
     for (const auto& [number, one] : open_)
       attempt = std::min<Duration>(attempt, one.deadline.left());
+    if (!away_) away_ = Clock::now();
+    attempt = std::min<Duration>(attempt, options_.patience);
   }
   end(old);
   if (!failure.ok()) return fail_all(failure);
@@ -208,6 +210,9 @@ void ServerLink::reconnect() {
     const Code code = link.status().code();
     if (code == Code::kPermission || code == Code::kMismatch)
       failure_ = link.status();
+    if (Clock::now() - *away_ >= options_.patience)
+      failure_ =
+          error(Code::kPeerLost, "{} was lost: {}", name(), trouble_.message());
     if (!stopping_ && failure_.ok()) changed_.wait_for(mutex_, kPause);
     return;
   }
@@ -219,6 +224,7 @@ void ServerLink::reconnect() {
     link_ = *link;
     generation = ++generation_;
     broken_ = false;
+    away_.reset();
     for (const auto& [number, one] : open_) again[number] = one.call;
   }
   for (const auto& [number, call] : again)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -26,6 +27,8 @@ class ServerLink {
     std::shared_ptr<Store> store;
     std::string token;
     bool shares_memory = true;
+    // A server that cannot be reached for so long is lost, and all calls fail.
+    Duration patience = Duration::max();
   };
   using Done = std::function<void(Result<LinkAnswer>)>;
 
@@ -78,6 +81,8 @@ class ServerLink {
   std::map<uint64_t, Open> open_ RONDO_GUARDED_BY(mutex_);
   std::shared_ptr<Link> link_ RONDO_GUARDED_BY(mutex_);
   uint64_t generation_ RONDO_GUARDED_BY(mutex_) = 0;  // of link_
+  // While it cannot be reached: since when.
+  std::optional<Clock::time_point> away_ RONDO_GUARDED_BY(mutex_);
 
   std::thread thread_;
 };

@@ -40,6 +40,7 @@ StoredPart::StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
       rules_(rules),
       members_(members),
       log_(log),
+      optimizer_(what_.key.optimizer.value_or(rules.optimizer)),
       counted_(static_cast<size_t>(rules.workers)) {}
 
 std::string StoredPart::name() const {
@@ -63,7 +64,7 @@ void StoredPart::initialize(const Tensor& value, Answers& answers,
   // is logged differ from what is kept.
   // Made before it is logged: behind the log nothing may fail.
   KvState made =
-      initial_state(rules_.optimizer, value.reshape({value.count()}).clone());
+      initial_state(optimizer_, value.reshape({value.count()}).clone());
   status = log_.initialize(number_, made.value);
   if (!status.ok()) return;
   state_ = std::move(made);
@@ -89,12 +90,13 @@ void StoredPart::restore(PartImage image) {
   version_ = image.version;
   counted_ = std::move(image.counted);
   state_ = std::move(image.state);
+  all_changed_ = version_;
 }
 
 void StoredPart::replay(const Tensor& value) {
   const MutexLock lock(mutex_);
   if (initialized_) return;
-  state_ = initial_state(rules_.optimizer, value.clone());
+  state_ = initial_state(optimizer_, value.clone());
   initialized_ = true;
 }
 
@@ -246,7 +248,7 @@ void StoredPart::apply(Step step, Answers& answers) {
   update.version = version_ + 1;
   update.learning_rate = step.begin()->second.call.learning_rate;
   if (std::isnan(update.learning_rate))
-    update.learning_rate = rules_.optimizer.learning_rate;
+    update.learning_rate = optimizer_.learning_rate;
   std::vector<KvGradient> gradients;
   for (auto& [worker, pushed] : step) {
     update.pushes.emplace_back(worker, pushed.call.sequence);
@@ -286,12 +288,13 @@ Status StoredPart::log_and_make(PartUpdate& update,
 
 void StoredPart::make(const PartUpdate& update) {
   if (update.gradient.by_rows)
-    update_rows(rules_.optimizer, update.learning_rate, update.gradient.indices,
+    update_rows(optimizer_, update.learning_rate, update.gradient.indices,
                 update.gradient.values, state_);
   else
-    update_all(rules_.optimizer, update.learning_rate, update.gradient.values,
+    update_all(optimizer_, update.learning_rate, update.gradient.values,
                state_);
   version_ = update.version;
+  note_change(update.gradient);
   for (const auto& [worker, sequence] : update.pushes) {
     int64_t& counted = counted_[static_cast<size_t>(worker)];
     counted = std::max(counted, sequence);
@@ -305,12 +308,15 @@ void StoredPart::acknowledge(int worker, Pushed& pushed, Answers& answers) {
     waiting_.push_back({.step = pushed.call.sequence,
                         .worker = worker,
                         .pushed = true,
+                        .changed = pushed.call.by_rows,
+                        .since = pushed.call.since,
                         .answer = std::move(pushed.answer),
                         .deadline = pushed.deadline});
 }
 
 std::string StoredPart::push_answer() const {
-  return kv::PushAnswer{rules_.mode == KvMode::kSync ? version_ : 0}.encode();
+  return kv::PushAnswer{rules_.mode == KvMode::kSync ? version_ : 0, version_}
+      .encode();
 }
 
 // ---- Pulls and waits --------------------------------------------------------
@@ -321,7 +327,11 @@ void StoredPart::pull(From from, const kv::Pull& call,
   Waiting one{.step = call.step,
               .worker = from.worker,
               .by_rows = call.by_rows,
+              .slot = call.slot,
               .deadline = within(call.timeout_ms)};
+  if (call.slot >= static_cast<int64_t>(optimizer_.slots()) ||
+      (call.slot >= 0 && call.by_rows))
+    return answers.add(std::move(answer), kv::damaged("a pull of a slot"));
   if (tensors.size() != (call.by_rows ? 1u : 0u))
     return answers.add(std::move(answer), kv::damaged("a pull"));
   if (call.by_rows) {
@@ -374,26 +384,6 @@ Result<LinkAnswer> StoredPart::answer_for(const Waiting& one) const {
   } catch (...) {
     return thrown();
   }
-}
-
-LinkAnswer StoredPart::value_for(const Waiting& one) const {
-  LinkAnswer made;
-  if (!one.by_rows) {
-    made.tensors.push_back(state_.value);
-    return made;
-  }
-  const auto row_bytes =
-      static_cast<size_t>(what_.key.width()) * size_of(what_.key.dtype);
-  Tensor rows =
-      Tensor::empty({one.indices.count(), what_.key.width()}, what_.key.dtype);
-  auto* out = static_cast<char*>(rows.data());
-  const auto* in = static_cast<const char*>(state_.value.data());
-  for (const int64_t row : one.indices.span<int64_t>()) {
-    std::memcpy(out, in + static_cast<size_t>(row) * row_bytes, row_bytes);
-    out += row_bytes;
-  }
-  made.tensors.push_back(std::move(rows));
-  return made;
 }
 
 }  // namespace rondo

@@ -25,6 +25,14 @@ struct PartUpdate {
   KvGradient gradient;
 };
 
+// That a part was set, at which version: what goes into the log, with the
+// tensors.
+struct PartSetting {
+  int64_t part = 0;
+  int64_t version = 0;
+  BetaPowers powers;
+};
+
 // Everything about a part, with tensors that the part will not change.
 struct PartImage {
   kv::AddPart what;
@@ -55,6 +63,7 @@ class StoredPart {
     bool keeps = false;  // whether there is one
     std::function<Status(const PartUpdate&)> update;
     std::function<Status(int64_t part, const Tensor& value)> initialize;
+    std::function<Status(const PartSetting&, std::span<const Tensor>)> set;
   };
 
   // Who calls, and by which link; later links have higher numbers.
@@ -67,6 +76,8 @@ class StoredPart {
              const Members& members, const Log& log);
 
   const kv::AddPart& what() const { return what_; }
+  // What it is set by: the value, and what the optimizer keeps.
+  size_t tensors() const { return 1 + optimizer_.slots(); }
   // The first value wins.
   void initialize(const Tensor& value, Answers& answers, Status& status);
   kv::PartAnswer about(int worker) const;
@@ -78,6 +89,11 @@ class StoredPart {
             Answer& answer, Answers& answers);
   // Ends the waits that are too long, or for somebody lost.
   void look_after(Answers& answers);
+  // The value and the slots become these, whatever they were.
+  void set(const kv::SetPart& call, const std::vector<Tensor>& tensors,
+           Answers& answers, Status& status);
+  // All calls about it, also those that wait, end with this.
+  void fail(const Status& why, Answers& answers);
   // Somebody has left, so something may be complete.
   void settle(Answers& answers);
 
@@ -86,6 +102,7 @@ class StoredPart {
   // From the log: made again unless it was made already.
   Status replay(const PartUpdate& update);
   void replay(const Tensor& value);
+  Status replay(const PartSetting& setting, std::vector<Tensor> tensors);
 
  private:
   struct Pushed {
@@ -100,7 +117,10 @@ class StoredPart {
     int worker = 0;
     Tensor indices = {};  // of rows
     bool by_rows = false;
-    bool pushed = false;  // it is the answer to a push
+    int64_t slot = -1;     // of these instead of the value
+    bool pushed = false;   // it is the answer to a push
+    bool changed = false;  // rows that have changed `since`
+    int64_t since = -1;
     Answer answer;
     Deadline deadline = Deadline::never();
   };
@@ -128,6 +148,13 @@ class StoredPart {
   Result<LinkAnswer> answer_for(const Waiting& one) const
       RONDO_REQUIRES(mutex_);
   LinkAnswer value_for(const Waiting& one) const RONDO_REQUIRES(mutex_);
+  Tensor rows_of(const Tensor& indices) const RONDO_REQUIRES(mutex_);
+  LinkAnswer changed_rows(int64_t since) const RONDO_REQUIRES(mutex_);
+  // The part has changed so, to its present version.
+  void note_change(const KvGradient& gradient) RONDO_REQUIRES(mutex_);
+  Status check_state(const std::vector<Tensor>& tensors) const;
+  void take(const BetaPowers& powers, std::vector<Tensor> tensors)
+      RONDO_REQUIRES(mutex_);
   // Whom a pull of this step, or the next update, waits for.
   std::vector<int> awaited(int64_t step) const RONDO_REQUIRES(mutex_);
   // Why there is no use in waiting any more, or ok.
@@ -140,11 +167,15 @@ class StoredPart {
   const KvRules& rules_;
   const Members& members_;
   const Log& log_;
+  const KvOptimizer optimizer_;
 
   mutable Mutex mutex_;
   bool initialized_ RONDO_GUARDED_BY(mutex_) = false;
   KvState state_ RONDO_GUARDED_BY(mutex_);
   int64_t version_ RONDO_GUARDED_BY(mutex_) = 0;
+  // Of a key by rows: the version in which each row changed last, and all did.
+  std::vector<int64_t> changed_ RONDO_GUARDED_BY(mutex_);
+  int64_t all_changed_ RONDO_GUARDED_BY(mutex_) = 0;
   // Each worker's last push that has been applied, or came too late.
   std::vector<int64_t> counted_ RONDO_GUARDED_BY(mutex_);
   std::map<int64_t, Step> steps_ RONDO_GUARDED_BY(mutex_);  // by sequence

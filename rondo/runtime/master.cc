@@ -54,12 +54,34 @@ std::vector<std::string> Master::devices() const {
 Result<std::shared_ptr<Master::Plan>> Master::plan_for(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
     const std::vector<Node*>& targets, const Limits& limits) {
+  if (auto plan = find_plan(fetches, feeds, targets)) return plan;
+  RONDO_ASSIGN_OR_RETURN(const auto turn, take_turn(limits));
+  if (auto plan = find_plan(fetches, feeds, targets)) return plan;
+  RONDO_ASSIGN_OR_RETURN(auto plan, make_plan(fetches, feeds, targets, limits));
+  keep(plan, fetches, feeds, targets);
+  return plan;
+}
+
+Result<Turns::Turn> Master::take_turn(const Limits& limits) {
+  return turns_.take(limits.deadline, limits.cancellation,
+                     "another run of this session was being placed");
+}
+
+std::shared_ptr<Master::Plan> Master::find_plan(
+    const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
+    const std::vector<Node*>& targets) {
   const std::lock_guard lock(mutex_);
   set_key(key_, fetches, feeds, targets);
-  if (const auto at = plans_.find(key_); at != plans_.end()) return at->second;
-  RONDO_ASSIGN_OR_RETURN(auto plan, make_plan(fetches, feeds, targets, limits));
-  plans_[key_] = plan;
-  return plan;
+  const auto at = plans_.find(key_);
+  return at == plans_.end() ? nullptr : at->second;
+}
+
+void Master::keep(std::shared_ptr<Plan> plan, const std::vector<Value>& fetches,
+                  const std::vector<Feed>& feeds,
+                  const std::vector<Node*>& targets) {
+  const std::lock_guard lock(mutex_);
+  set_key(key_, fetches, feeds, targets);
+  plans_[key_].swap(plan);  // the old one goes behind the lock
 }
 
 Result<std::shared_ptr<Master::Plan>> Master::make_plan(
@@ -93,13 +115,11 @@ Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step,
 void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
                    const std::vector<Value>& fetches,
                    const std::vector<Feed>& feeds,
-                   const std::vector<Node*>& targets) {
-  const std::lock_guard lock(mutex_);
-  set_key(key_, fetches, feeds, targets);
-  auto& current = plans_[key_];
-  // Another run has learned meanwhile.
-  if (current != plan) return;
+                   const std::vector<Node*>& targets, const Limits& limits) {
   // If anything fails here, the plan that there is still serves.
+  const auto turn = take_turn(limits);
+  // Another run may have learned meanwhile.
+  if (!turn.ok() || find_plan(fetches, feeds, targets) != plan) return;
   try {
     Subgraph step;
     {
@@ -108,11 +128,10 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
       const auto again = options_.place_again(graph_, times, step);
       if (!again.ok() || !*again) return;
     }
-    Cancellation none;
-    auto better = compile(std::move(step), {Deadline::never(), none});
+    auto better = compile(std::move(step), limits);
     if (!better.ok()) return;
     (*better)->runs = plan->runs.load();
-    current = std::move(*better);
+    keep(std::move(*better), fetches, feeds, targets);
   } catch (const Error&) {
     return;  // it stays as it was
   }
@@ -121,7 +140,10 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
 Result<std::string> Master::explain(const std::vector<Value>& fetches,
                                     const std::vector<Value>& feeds,
                                     const std::vector<Node*>& targets) {
-  const std::lock_guard lock(mutex_);
+  Cancellation cancellation;
+  const ActiveRuns::Entry entry(runs_, cancellation);
+  RONDO_ASSIGN_OR_RETURN(const auto turn,
+                         take_turn({Deadline::never(), cancellation}));
   try {
     const auto still = graph_.still();
     Subgraph step = extract(graph_, feeds, fetches, targets);
@@ -269,7 +291,7 @@ Result<std::vector<Tensor>> Master::run_within(
   const bool timed =
       options_.wants_times && !timeline && options_.wants_times(++plan->runs);
   auto result = run_step(*plan, feeds, limits, timed ? &times : timeline);
-  if (timed && result.ok()) learn(plan, times, fetches, feeds, targets);
+  if (timed && result.ok()) learn(plan, times, fetches, feeds, targets, limits);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "rondo/runtime/active_runs.h"
 #include "rondo/runtime/plan_key.h"
 #include "rondo/runtime/run_options.h"
+#include "rondo/runtime/turns.h"
 #include "rondo/runtime/worker.h"
 
 namespace rondo {
@@ -99,6 +100,14 @@ class RONDO_API Master {
                                          const std::vector<Feed>& feeds,
                                          const std::vector<Node*>& targets,
                                          const Limits& limits);
+  // nullptr: nobody has made it.
+  std::shared_ptr<Plan> find_plan(const std::vector<Value>& fetches,
+                                  const std::vector<Feed>& feeds,
+                                  const std::vector<Node*>& targets);
+  void keep(std::shared_ptr<Plan> plan, const std::vector<Value>& fetches,
+            const std::vector<Feed>& feeds, const std::vector<Node*>& targets);
+  // To place and compile.
+  Result<Turns::Turn> take_turn(const Limits& limits);
   Result<std::shared_ptr<Plan>> make_plan(const std::vector<Value>& fetches,
                                           const std::vector<Feed>& feeds,
                                           const std::vector<Node*>& targets,
@@ -108,7 +117,7 @@ class RONDO_API Master {
   // After a run of `plan` that was timed.
   void learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
              const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
-             const std::vector<Node*>& targets);
+             const std::vector<Node*>& targets, const Limits& limits);
   Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts,
                                          const Limits& limits);
   // Among the fetches of all; workers may be other processes, so what they give
@@ -124,6 +133,9 @@ class RONDO_API Master {
   const MasterOptions options_;
   ActiveRuns runs_;
   std::atomic<int64_t> next_step_;
+  // Who places and compiles, which may take as long as other tasks do. Runs
+  // whose plan is there do not wait for that.
+  Turns turns_;
   std::mutex mutex_;
   // Guarded by mutex_. A plan goes when it is placed again and its last run has
   // ended.

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <utility>
+
 #include "rondo/graph/ops/basic.h"
 
 namespace rondo {
@@ -19,7 +22,7 @@ class ScriptedWorker final : public Worker {
   Result<int64_t> add(std::vector<Part> /*parts*/, Deadline deadline,
                       const Cancellation& run) override {
     left = deadline.left();
-    if (while_adding) while_adding();
+    if (const auto once = std::exchange(while_adding, nullptr)) once();
     if (run.cancelled()) return run.reason();
     return 1;
   }
@@ -27,7 +30,7 @@ class ScriptedWorker final : public Worker {
   void run(StepCall /*call*/, Done done) override { done(gives); }
   void cancel(int64_t /*step*/, const Status& /*why*/) override {}
 
-  std::function<void()> while_adding;
+  std::function<void()> while_adding;  // the next one
   std::vector<Tensor> gives;
   Duration left = Duration::zero();  // of the time to add a graph
 };
@@ -73,6 +76,41 @@ TEST_F(MasterTest, ClosingEndsTheWaitForAGraph) {
   worker_->while_adding = [&] { master_.close(); };
   const Status status = run().status();
   EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
+}
+
+// While a worker takes its time over a graph.
+TEST_F(MasterTest, OtherRunsGoOnWhileOneIsPlaced) {
+  worker_->gives.assign(1, Tensor::zeros({}));
+  ASSERT_TRUE(run().ok());
+  const Value two = constant(g_, 2, DType::kF32);
+  const Value three = constant(g_, 3, DType::kF32);
+  Status placed_later;
+  worker_->while_adding = [&] {
+    std::thread other([&] {
+      EXPECT_TRUE(run().ok()) << "its plan is there";
+      placed_later =
+          master_
+              .run({three}, {}, {}, {.timeout = std::chrono::milliseconds(1)})
+              .status();
+    });
+    other.join();
+  };
+  EXPECT_TRUE(master_.run({two}, {}, {}).ok());
+  EXPECT_EQ(placed_later.code(), Code::kTimeout);
+  EXPECT_THAT(placed_later.message(), HasSubstr("being placed"));
+  EXPECT_TRUE(master_.run({three}, {}, {}).ok());
+}
+
+TEST_F(MasterTest, ClosingEndsTheWaitForAPlace) {
+  const Value two = constant(g_, 2, DType::kF32);
+  Status waited;
+  worker_->while_adding = [&] {
+    std::thread other([&] { waited = master_.run({two}, {}, {}).status(); });
+    master_.close();
+    other.join();
+  };
+  EXPECT_EQ(run().status().code(), Code::kCancelled);
+  EXPECT_EQ(waited.code(), Code::kCancelled);
 }
 
 }  // namespace

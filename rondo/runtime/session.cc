@@ -7,13 +7,13 @@
 #include "rondo/runtime/active_runs.h"
 #include "rondo/runtime/compiled_part.h"
 #include "rondo/runtime/constraint_placement.h"
-#include "rondo/runtime/cost_placement.h"
 #include "rondo/runtime/device.h"
 #include "rondo/runtime/explain_placed.h"
 #include "rondo/runtime/intra_op.h"
 #include "rondo/runtime/local_worker.h"
 #include "rondo/runtime/master_impl.h"
 #include "rondo/runtime/plan_key.h"
+#include "rondo/runtime/session_placement.h"
 #include "rondo/runtime/worker_pool.h"
 
 namespace rondo {
@@ -61,46 +61,6 @@ std::vector<std::string> device_names(const SessionOptions& options) {
   }
   if (names.empty()) names.push_back("/job:localhost/task:0/cpu:0");
   return names;
-}
-
-// As many threads as a node on one of them has when all take part.
-std::vector<DeviceInfo> device_infos(const std::vector<std::string>& names,
-                                     const SessionOptions& options) {
-  const int cores =
-      options.intra_op_threads > 0
-          ? options.intra_op_threads
-          : std::max(1, share_of_cores() / static_cast<int>(names.size()));
-  std::vector<DeviceInfo> infos;
-  for (const std::string& name : names) {
-    DeviceInfo info{.name = DeviceName::parse(name).value(),
-                    .threads = std::max(1, options.inter_op_threads)};
-    info.flops_per_s *= cores;
-    infos.push_back(std::move(info));
-  }
-  return infos;
-}
-
-void serve(ConstraintPlacement& placement, MasterOptions& options) {
-  options.place = [&](const Graph& graph, Subgraph& step) {
-    return placement.place(graph, step);
-  };
-  options.explain = [&](const Graph& graph, Subgraph& step) {
-    return placement.explain(graph, step);
-  };
-}
-
-void serve(CostPlacement& placement, MasterOptions& options) {
-  options.place = [&](const Graph& graph, Subgraph& step) {
-    return placement.place(graph, step);
-  };
-  options.wants_times = CostPlacement::wants_times;
-  options.place_again = [&](const Graph& graph, const Timeline& times,
-                            Subgraph& step) {
-    return placement.place_again(graph, times, step);
-  };
-  options.explain = [&](const Graph& graph, Subgraph& step) {
-    return placement.explain(graph, step);
-  };
 }
 
 // On one device: no master, no rendezvous, and the caller's thread works.
@@ -203,9 +163,15 @@ class SeveralDevices final : public MasterImpl {
             LocalWorker::Options{.devices = devices,
                                  .inter_op_threads = o.inter_op_threads,
                                  .intra_op_threads = o.intra_op_threads})),
-        by_constraints_({.devices = devices, .soft = o.allow_soft_placement}),
-        by_cost_({.devices = device_infos(devices, o),
-                  .soft = o.allow_soft_placement}),
+        placement_(
+            {.kind = o.placement,
+             .devices = devices,
+             .inter_op_threads = o.inter_op_threads,
+             .intra_op_threads =
+                 o.intra_op_threads > 0
+                     ? o.intra_op_threads
+                     : share_of_cores() / static_cast<int>(devices.size()),
+             .soft = o.allow_soft_placement}),
         master_(g, master_options(o)) {}
 
   Resources& resources() override {
@@ -218,17 +184,12 @@ class SeveralDevices final : public MasterImpl {
     MasterOptions options{.workers = {worker_},
                           .partition = {.bf16 = o.bf16_transfers},
                           .log_placement = o.log_device_placement};
-    if (o.placement == PlacementKind::kCost)
-      serve(by_cost_, options);
-    else
-      serve(by_constraints_, options);
+    placement_.serve(options);
     return options;
   }
 
   const std::shared_ptr<LocalWorker> worker_;
-  // One of them is in use.
-  ConstraintPlacement by_constraints_;
-  CostPlacement by_cost_;
+  SessionPlacement placement_;
   Master master_;
 };
 

@@ -12,15 +12,11 @@
 #include "rondo/graph/graph.h"
 #include "rondo/kernels/cancellation.h"
 #include "rondo/kernels/resources.h"
+#include "rondo/runtime/placement_kind.h"
 #include "rondo/runtime/run_options.h"
 #include "rondo/runtime/timeline.h"
 
 namespace rondo {
-
-enum class PlacementKind {
-  kConstraints,  // what asks for no device goes where its inputs are
-  kCost,         // what asks for none goes where a step ends first
-};
 
 struct SessionOptions {
   // Threads that one run may use for independent nodes, and those that one node

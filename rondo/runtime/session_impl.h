@@ -14,14 +14,9 @@ class Session::Impl {
                                           const std::vector<Feed>& feeds,
                                           const std::vector<Node*>& targets,
                                           const RunOptions& options) = 0;
-  // Those that cannot tell say so.
   virtual Result<std::string> explain_placement(
-      const std::vector<Value>& /*fetches*/,
-      const std::vector<Value>& /*feeds*/,
-      const std::vector<Node*>& /*targets*/) {
-    return error(Code::kInvalidArgument,
-                 "this session is placed elsewhere, and cannot explain how");
-  }
+      const std::vector<Value>& fetches, const std::vector<Value>& feeds,
+      const std::vector<Node*>& targets) = 0;
   virtual void close() = 0;
   virtual Resources& resources() = 0;
 

@@ -6,7 +6,7 @@
 
 namespace rondo {
 
-class CommunicatorExchange final : public Exchange {
+class CommunicatorExchange : public Exchange {
  public:
   explicit CommunicatorExchange(Communicator comm) : comm_(std::move(comm)) {}
 

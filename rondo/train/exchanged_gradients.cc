@@ -11,8 +11,8 @@
 namespace rondo {
 namespace {
 
-constexpr std::array<std::string_view, 4> kExchanges = {
-    "AllReduce", "AllGather", "AllGatherRows", "Broadcast"};
+constexpr std::array<std::string_view, 5> kExchanges = {
+    "AllReduce", "AllGather", "AllGatherRows", "Broadcast", "SetParameters"};
 
 // Makes the exchanges of a plan, one after the other.
 class Rewrite {

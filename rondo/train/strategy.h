@@ -9,7 +9,8 @@
 // Every rank builds the same graph and feeds its own share of each batch. With
 // the ring, gradients are averaged over all ranks before the updates, so the
 // variables stay the same on all of them, and a step is that of one process on
-// the whole batch.
+// the whole batch. With parameter servers, other processes of the job keep the
+// variables and make the updates.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,8 @@
 
 #include "rondo/base/env.h"
 #include "rondo/collectives/communicator.h"
+#include "rondo/ps/kv_rules.h"
+#include "rondo/ps/kv_worker.h"
 #include "rondo/runtime/session.h"
 #include "rondo/train/exchanged_gradients.h"
 #include "rondo/train/joint_gradients.h"
@@ -39,6 +42,15 @@ struct RingOptions {
   bool operator==(const RingOptions&) const = default;
 };
 
+struct ParameterServerOptions {
+  std::string group = "ps";  // a name in this process
+  // kSync: as one process on the batches of all ranks; kAsync: each rank's
+  // gradients count when they come; kBounded (ssp): so, but no rank is more
+  // than `staleness` steps ahead of the slowest.
+  KvMode mode = KvMode::kSync;
+  int64_t staleness = 4;
+};
+
 class DistributedOptimizer;
 
 // Copies are the same strategy. The ring's communicator closes with the last of
@@ -59,6 +71,15 @@ class RONDO_API Strategy {
   static Result<Strategy> ring(Communicator comm,
                                const RingOptions& options = {});
 
+  // The servers that `rondo run --servers` started. Asked for again, as ring().
+  static Result<Strategy> parameter_server(
+      const ParameterServerOptions& options = {});
+  // The servers of this worker, whose number is the communicator's rank.
+  static Result<Strategy> parameter_server(
+      Communicator comm, std::unique_ptr<KvWorker> worker,
+      const ParameterServerOptions& options = {});
+
+  // "single", "ring", "ps", "ps-async" or "ssp".
   const std::string& name() const { return name_; }
   int rank() const;
   int size() const;
@@ -66,7 +87,10 @@ class RONDO_API Strategy {
   // An optimizer whose updates are those of all ranks together. It refers to
   // this one, which keeps the slots.
   DistributedOptimizer distribute(Optimizer& optimizer) const;
-  // The mean of each gradient over all ranks: what distribute() updates by.
+  // Whether other processes keep the variables.
+  bool has_servers() const;
+  // The mean of each gradient over all ranks: what distribute() updates by;
+  // not with parameter servers.
   std::vector<GradientAndVariable> exchange(
       std::vector<GradientAndVariable> gradients) const;
   // Of how many runs a step is made: RingOptions::accumulate.
@@ -85,12 +109,19 @@ class RONDO_API Strategy {
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
+  // With parameter servers: a node that they replace this update by, which is
+  // not run then. Throws for an update that they do not have.
+  Node& served(Node& update) const;
   // Initialises all variables of the graph, then sets them to rank 0's.
   Node& initializer(Graph& graph) const;
   // Only the latter: after a checkpoint was restored on rank 0.
   Node& broadcast(Graph& graph) const;
+  // With parameter servers: gets what the optimizers keep there into this
+  // rank's variables, before it writes a checkpoint; else does nothing.
+  Node& pull_slots(Graph& graph) const;
   // Compares the checksums of all trainable variables; the error names those
-  // that differ and where. All ranks call it between the same steps.
+  // that differ and where. All ranks call it between the same steps. With
+  // strategies whose ranks are not in step, there is nothing to compare.
   Status check_replicas(Session& session) const;
   // The same for tensors that the caller fetched, with their names.
   Status check_replicas(const std::vector<std::string>& names,
@@ -104,6 +135,15 @@ class RONDO_API Strategy {
   explicit Strategy(std::string name, std::shared_ptr<State> state = nullptr)
       : name_(std::move(name)), state_(std::move(state)) {}
   static Result<Strategy> joined(Communicator comm, const RingOptions& options);
+  static Result<Strategy> servers_of(const Env& env,
+                                     const ParameterServerOptions& options,
+                                     bool any_options);
+  // Whether all ranks have the same variables between steps.
+  bool in_step() const;
+  bool alone() const { return size() == 1 && !has_servers(); }
+  // Behind a broadcast, whose values these are: what servers have too.
+  Node& set_servers(Graph& graph, const std::vector<Value>& variables,
+                    const std::vector<Value>& values) const;
   ExchangePlan planned(const std::vector<GradientAndVariable>& gradients) const;
   // The collection of what keep_joining() gave.
   std::string joining() const;

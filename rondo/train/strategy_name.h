@@ -8,9 +8,15 @@
 
 namespace rondo {
 
-enum class StrategyKind { kSingle, kRing };
+enum class StrategyKind { kSingle, kRing, kPs, kPsAsync, kSsp };
 
-// "single"; "ring" or "allreduce", which are the same. An error lists them.
+// Whether it has parameter servers.
+inline bool has_servers(StrategyKind kind) {
+  return kind != StrategyKind::kSingle && kind != StrategyKind::kRing;
+}
+
+// "single"; "ring" or "allreduce", which are the same; "ps", "ps-async", "ssp".
+// An error lists them.
 RONDO_API Result<StrategyKind> parse_strategy(std::string_view name);
 
 }  // namespace rondo

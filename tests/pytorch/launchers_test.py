@@ -68,11 +68,11 @@ LAUNCHERS = {
 }
 
 
-def start(launcher, program):
+def start(launcher, program, *args):
     starters = ("RONDO_", "OMPI_", "PMI_", "SLURM_", "MASTER_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(starters)}
     done = subprocess.run(
-        [*map(str, LAUNCHERS[launcher]), program],
+        [*map(str, LAUNCHERS[launcher]), program, *args],
         capture_output=True,
         text=True,
         timeout=100,

@@ -34,7 +34,7 @@ class ConfigProto:
     `allow_soft_placement` runs elsewhere. `log_device_placement` writes to
     standard error what runs where. With `placement="cost"` what asks for no device
     goes where a run ends first, by a simulation and by measured times, instead of
-    to where its inputs are ("constraints"); not on clusters.
+    to where its inputs are ("constraints").
 
     On a cluster, `device_filters=["/job:ps", "/job:worker/task:0"]` leaves out
     the tasks that match none of them, which then need not be up. Threads and
@@ -142,17 +142,13 @@ class Session:
         self.graph = graph or get_default_graph()
         self._timeout = config.operation_timeout_in_ms / 1000 or None
         if target:
-            if config.placement != "constraints":
-                raise InvalidArgumentError(
-                    f'placement="{config.placement}" is for sessions of one process; '
-                    'a cluster\'s is "constraints"'
-                )
             self._session = _core.open_session(
                 self.graph._core,
                 target,
                 device_filters=config.device_filters,
                 allow_soft_placement=config.allow_soft_placement,
                 log_device_placement=config.log_device_placement,
+                placement=config.placement,
             )
         else:
             self._session = _core.Session(

@@ -4,7 +4,10 @@
     torch.distributed.init_process_group("rondo")
 
 under torchrun, `rondo run`, mpirun or srun. Tensors on the CPU; DDP, FSDP2 and
-all of torch.distributed work as they are.
+all of torch.distributed work as they are. So does what is written for Horovod:
+
+    import rondo.torch as hvd
+    hvd.init()
 """
 
 import atexit
@@ -21,9 +24,10 @@ except ImportError as error:
         f"rondo.torch: {error}; `make torch` builds it, for the PyTorch that "
         "scripts/requirements-torch.txt names"
     ) from error
-from . import _rendezvous
+from . import _rendezvous, horovod
+from .horovod import *  # noqa: F403  # its __all__ is Horovod's API
 
-__all__ = ["Options", "empty", "is_mapped", "monitored_barrier"]
+__all__ = ["Options", "empty", "is_mapped", "monitored_barrier", *horovod.__all__]
 
 Options = _backend.Options
 

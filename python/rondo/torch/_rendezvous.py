@@ -20,10 +20,17 @@ rendezvous = importlib.import_module("torch.distributed.rendezvous")
 _LAUNCHERS = ("RONDO_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
+def _has_master():
+    return "MASTER_ADDR" in os.environ or "MASTER_PORT" in os.environ
+
+
 def _has_job():
-    if "MASTER_ADDR" in os.environ or "MASTER_PORT" in os.environ:
-        return False
-    return any(name in os.environ for name in _LAUNCHERS)
+    return not _has_master() and any(name in os.environ for name in _LAUNCHERS)
+
+
+def has_launcher():
+    """Whether this process is one of several that env:// brings together."""
+    return _has_master() or _has_job()
 
 
 def _handler(pytorch):

@@ -228,6 +228,7 @@ void register_queue_ops(OpRegistry& ops) {
   register_critical_section_ops(ops);
   register_exchange_ops(ops);
   register_run_ops(ops);
+  register_parameter_ops(ops);
 }
 
 }  // namespace rondo

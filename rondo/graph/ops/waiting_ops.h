@@ -16,6 +16,7 @@ void register_run_ops(OpRegistry& ops);
 
 // Of rows and their indices, as many of each, where others come behind them.
 Status infer_all_rows(InferContext& c);
+void register_parameter_ops(OpRegistry& ops);
 
 // Whether the attributes of a node describe a queue that can be.
 Status check_queue(InferContext& c);

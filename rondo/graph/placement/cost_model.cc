@@ -82,10 +82,10 @@ std::vector<double> CostModel::seconds(const Node& node,
   return times;
 }
 
-Link CostModel::link(const DeviceInfo& from, const DeviceInfo& to,
-                     const Links& given) const {
+DeviceLink CostModel::link(const DeviceInfo& from, const DeviceInfo& to,
+                           const DeviceLinks& given) const {
   const auto key = std::pair(from.name.to_string(), to.name.to_string());
-  Link link = default_link(from, to);
+  DeviceLink link = default_link(from, to);
   if (const auto at = given.find(key); at != given.end()) link = at->second;
   const auto at = transfers_.find(key);
   if (at == transfers_.end()) return link;

@@ -42,8 +42,8 @@ class RONDO_API CostModel {
   // of computing and of moving the bytes, and what any node costs.
   double estimate(const Node& node, const DeviceInfo& device,
                   int loops = 0) const;
-  Link link(const DeviceInfo& from, const DeviceInfo& to,
-            const Links& given) const;
+  DeviceLink link(const DeviceInfo& from, const DeviceInfo& to,
+                  const DeviceLinks& given) const;
 
   // `seconds` are those of all runs of the node in one step.
   void record_run(std::string_view node, const std::string& device,

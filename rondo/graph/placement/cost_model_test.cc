@@ -94,7 +94,7 @@ TEST(CostModel, LinksAreGuessedByHowFarDevicesAreApart) {
   const DeviceInfo far = device("/job:w/task:2/cpu:0");
   DeviceInfo here = a;
   here.host = same_host.host = "node7";
-  const auto seconds = [](Link link) {
+  const auto seconds = [](DeviceLink link) {
     return link.latency + 1e6 / link.bytes_per_s;
   };
   EXPECT_LT(seconds(default_link(a, a)),
@@ -110,11 +110,11 @@ TEST(CostModel, LinksAreGuessedByHowFarDevicesAreApart) {
 TEST(CostModel, MeasuredTransfersGiveTheLinksLatencyAndSpeed) {
   CostModel costs;
   const auto devices = cpus(2);
-  const Links given = links_of(devices, {.latency = 1, .bytes_per_s = 1});
+  const DeviceLinks given = links_of(devices, {.latency = 1, .bytes_per_s = 1});
   EXPECT_EQ(costs.link(devices[0], devices[1], given).latency, 1);
   for (const double bytes : {1e3, 1e6, 1e5, 2e6})
     costs.record_transfer(cpu(0), cpu(1), bytes, 5e-5 + bytes / 2e9);
-  const Link link = costs.link(devices[0], devices[1], given);
+  const DeviceLink link = costs.link(devices[0], devices[1], given);
   EXPECT_NEAR(link.latency, 5e-5, 1e-9);
   EXPECT_NEAR(link.bytes_per_s, 2e9, 1e3);
   // The other direction is another link.
@@ -124,7 +124,8 @@ TEST(CostModel, MeasuredTransfersGiveTheLinksLatencyAndSpeed) {
 TEST(CostModel, TransfersOfOneSizeGiveTheSpeedOrTheLatency) {
   CostModel costs;
   const auto devices = cpus(2);
-  const Links given = links_of(devices, {.latency = 1e-4, .bytes_per_s = 1e9});
+  const DeviceLinks given =
+      links_of(devices, {.latency = 1e-4, .bytes_per_s = 1e9});
   costs.record_transfer(cpu(0), cpu(1), 1e7, 1e-4 + 2e-2);
   EXPECT_NEAR(costs.link(devices[0], devices[1], given).bytes_per_s, 5e8, 1);
   costs.record_transfer(cpu(1), cpu(0), 4, 3e-4);

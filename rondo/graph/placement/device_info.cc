@@ -2,7 +2,7 @@
 
 namespace rondo {
 
-Link default_link(const DeviceInfo& from, const DeviceInfo& to) {
+DeviceLink default_link(const DeviceInfo& from, const DeviceInfo& to) {
   if (from.name == to.name) return {0, 1e15};
   const bool same_process =
       from.name.job == to.name.job && from.name.task == to.name.task;

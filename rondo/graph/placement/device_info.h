@@ -1,4 +1,4 @@
-// DeviceInfo and Link: what placement knows of the devices and of the way
+// DeviceInfo and DeviceLink: what placement knows of the devices and of the way
 // between two of them.
 #pragma once
 
@@ -27,18 +27,18 @@ struct DeviceInfo {
 
 // A tensor of n bytes takes latency + n / bytes_per_s. Tensors of one link
 // follow each other; their latencies overlap.
-struct Link {
+struct DeviceLink {
   double latency = 0;  // seconds
   double bytes_per_s = 1e12;
 };
 
 // From one device to the other, by their names.
-using Links = std::map<std::pair<std::string, std::string>, Link>;
+using DeviceLinks = std::map<std::pair<std::string, std::string>, DeviceLink>;
 
 // What to think of a link that nobody has measured: within a process tensors
 // are handed over, within a host they go through shared memory, else through a
 // network of 10 Gbit/s. To and from another kind of device they are copied over
 // a bus.
-RONDO_API Link default_link(const DeviceInfo& from, const DeviceInfo& to);
+RONDO_API DeviceLink default_link(const DeviceInfo& from, const DeviceInfo& to);
 
 }  // namespace rondo

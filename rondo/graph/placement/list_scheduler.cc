@@ -128,7 +128,7 @@ class Scheduler {
         arrival_[at((from.first_out + in.out) * problem_.devices + device)];
     if (arrival >= 0) return arrival;
     const size_t number = at(source * problem_.devices + device);
-    const Link& link = problem_.links[number];
+    const DeviceLink& link = problem_.links[number];
     const double occupied = from.outs[at(in.out)].bytes / link.bytes_per_s;
     const double begins = links_[number].earliest(end, occupied);
     const double arrives = begins + occupied + link.latency;

@@ -23,7 +23,7 @@ TEST(BusyTimes, FindsTheFirstGapThatIsLongEnough) {
 }
 
 // Without a search: what the scheduler itself makes of it.
-Placement first_of(TimedGraph& t, Link link) {
+Placement first_of(TimedGraph& t, DeviceLink link) {
   auto request = t.request(2, link);
   request.budget.evaluations = 0;
   return place(t.g, request).value();

@@ -67,7 +67,7 @@ struct SearchBudget {
 
 struct PlacementRequest {
   std::vector<DeviceInfo> devices;
-  Links links = {};                  // those that differ from default_link()
+  DeviceLinks links = {};            // those that differ from default_link()
   const CostModel* costs = nullptr;  // none: estimates
   // Whether a device can run a node; none: any device any node.
   std::function<bool(const Node&, const DeviceInfo&)> has_kernel = {};

@@ -146,7 +146,7 @@ PlacementProblem make_problem(const Graph& graph,
 // where it will be is not known yet.
 void set_priorities(PlacementProblem& problem) {
   double latency = 0, per_byte = 0;
-  for (const Link& link : problem.links) {
+  for (const DeviceLink& link : problem.links) {
     latency += link.latency / static_cast<double>(problem.links.size());
     per_byte +=
         1 / link.bytes_per_s / static_cast<double>(problem.links.size());

@@ -36,7 +36,7 @@ std::unique_ptr<TimedGraph> random_graph(uint64_t seed) {
   return graph;
 }
 
-Link random_link(uint64_t seed) {
+DeviceLink random_link(uint64_t seed) {
   constexpr double kSpeeds[] = {1e8, 1e9, 1e10};
   return {.latency = 1e-5, .bytes_per_s = kSpeeds[seed % 3]};
 }

@@ -93,7 +93,7 @@ void Simulator::give(int item, int out, double now) {
     if (sent == runs_) continue;
     sent = runs_;
     const size_t number = at(here * problem_.devices + there);
-    const Link& link = problem_.links[number];
+    const DeviceLink& link = problem_.links[number];
     const double occupied = what.bytes / link.bytes_per_s;
     const double begins = std::max(now, link_free_[number]);
     link_free_[number] = begins + occupied;

@@ -14,7 +14,7 @@ struct Step {
     problem.devices = 2;
     problem.threads = {1, 1};
     problem.memory = {0, 0};
-    const Link far{.latency = 0.5, .bytes_per_s = 10};
+    const DeviceLink far{.latency = 0.5, .bytes_per_s = 10};
     problem.links = {{}, far, far, {}};
   }
   // An item that takes the tensors of `inputs` and gives one of `bytes`.

@@ -23,8 +23,9 @@ inline std::vector<DeviceInfo> cpus(int count) {
   return devices;
 }
 // The same link between all of them.
-inline Links links_of(const std::vector<DeviceInfo>& devices, Link link) {
-  Links links;
+inline DeviceLinks links_of(const std::vector<DeviceInfo>& devices,
+                            DeviceLink link) {
+  DeviceLinks links;
   for (const DeviceInfo& a : devices)
     for (const DeviceInfo& b : devices)
       if (a.name != b.name)
@@ -51,7 +52,7 @@ struct TimedGraph {
     costs.record_output(node.name(), 0, bytes);
     return node;
   }
-  PlacementRequest request(int devices, Link link) {
+  PlacementRequest request(int devices, DeviceLink link) {
     PlacementRequest request;
     request.devices = cpus(devices);
     request.links = links_of(request.devices, link);

@@ -13,7 +13,8 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
  public:
   explicit ExchangeKernel(const Node& node)
       : sequence_(node.attrs().get<int64_t>("sequence")),
-        optional_(node.attrs().get<bool>("optional")),
+        optional_(node.attrs().has("optional") &&
+                  node.attrs().get<bool>("optional")),
         group_(ExchangeGroup::find(node.attrs().get<std::string>("group"))
                    .value()) {}
 
@@ -128,6 +129,43 @@ class Broadcast final : public ExchangeKernel {
   const int root_;
 };
 
+class SetParameters final : public ExchangeKernel {
+ public:
+  explicit SetParameters(const Node& node)
+      : ExchangeKernel(node), counts_(node.attrs().get<Ints>("tensors")) {
+    const Attrs& attrs = node.attrs();
+    const auto& keys = attrs.get<std::vector<std::string>>("keys");
+    const auto& numbers = attrs.get<std::vector<double>>("optimizers");
+    const size_t each = keys.empty() ? 0 : numbers.size() / keys.size();
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const double* first = numbers.data() + i * each;
+      parameters_.push_back({.key = keys[i],
+                             .optimizer = {first, first + each},
+                             .by_rows = attrs.get<Ints>("by_rows")[i] != 0});
+    }
+  }
+
+ private:
+  Status exchange_by(Exchange& exchange, KernelContext& c) override {
+    const auto servers = exchange.parameters();
+    if (!servers)
+      return error(Code::kInvalidArgument,
+                   "the group has no parameter servers");
+    std::vector<Parameter> all = parameters_;
+    int next = 0;
+    for (size_t i = 0; i < all.size(); ++i)
+      for (int64_t k = 0; k < counts_[i]; ++k) {
+        if (next == c.inputs())
+          return error(Code::kInvalidArgument, "there are too few tensors");
+        all[i].tensors.push_back(c.input(next++));
+      }
+    return servers->set(std::move(all));
+  }
+
+  const Ints counts_;
+  std::vector<Parameter> parameters_;
+};
+
 }  // namespace
 
 void register_exchange_kernels(KernelRegistry& kernels) {
@@ -135,6 +173,7 @@ void register_exchange_kernels(KernelRegistry& kernels) {
   kernels.add("AllGather", "cpu", from_class<AllGather>());
   kernels.add("AllGatherRows", "cpu", from_class<AllGatherRows>());
   kernels.add("Broadcast", "cpu", from_class<Broadcast>());
+  kernels.add("SetParameters", "cpu", from_class<SetParameters>());
 }
 
 }  // namespace rondo

@@ -179,6 +179,7 @@ void register_queue_kernels(KernelRegistry& kernels) {
   kernels.add("QueueIsClosed", "cpu", from_class<IsClosed>());
   register_accumulator_kernels(kernels);
   register_exchange_kernels(kernels);
+  register_parameter_kernels(kernels);
   register_mutex_kernels(kernels);
   register_run_kernels(kernels);
 }

@@ -7,6 +7,7 @@ namespace rondo {
 
 void register_accumulator_kernels(KernelRegistry& kernels);
 void register_exchange_kernels(KernelRegistry& kernels);
+void register_parameter_kernels(KernelRegistry& kernels);
 void register_mutex_kernels(KernelRegistry& kernels);
 void register_run_kernels(KernelRegistry& kernels);
 

@@ -1,0 +1,23 @@
+"""The exceptions of Horovod's API."""
+
+
+class HorovodInternalError(RuntimeError):
+    """An operation failed: a rank died or left, or the ranks do not agree.
+
+    `elastic.run` catches it, and goes on from the last commit.
+    """
+
+
+class HostsUpdatedInterrupt(RuntimeError):
+    """The ranks of the job are to meet again, though none has failed.
+
+    `skip_sync`: the state is the same on all of them, and need not be sent.
+    """
+
+    def __init__(self, skip_sync=False):
+        super().__init__("the hosts of the job have changed")
+        self.skip_sync = skip_sync
+
+
+def not_initialized():
+    return ValueError("Horovod has not been initialized; use hvd.init().")

@@ -1,0 +1,186 @@
+// `rondo train`: train a model on this machine, with as many workers as wanted.
+//
+// The command starts itself again as the ranks of a job; in a job that somebody
+// else started, it is one of its workers.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "rondo/base/env.h"
+#include "rondo/cli/command.h"
+#include "rondo/launch/hosts.h"
+#include "rondo/launch/launcher.h"
+#include "rondo/rendezvous/job_env.h"
+#include "rondo/trainer/config_file.h"
+#include "rondo/trainer/train_options.h"
+#include "rondo/trainer/trainer.h"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  rondo train lenet --data fashion-mnist -n 4 --strategy ring --epochs 3\n"
+    "  rondo train mlp --data synthetic --steps 100\n"
+    "  rondo train gpt --data book.txt -n 2 --optimizer adam --checkpoint "
+    "run1\n"
+    "\n"
+    "DATA is fashion-mnist (Debian's dataset-fashion-mnist), cifar10 (the\n"
+    "folder cifar-10-batches-bin), synthetic, a folder with idx or CIFAR-10\n"
+    "files, or, for gpt, a text file. Ctrl-C ends with a checkpoint.\n"
+    "On several hosts: rondo run --hosts a:2,b:2 -- rondo train ...";
+
+struct TrainArguments {
+  TrainOptions options;
+  std::string config;
+  CLI::Option* workers = nullptr;
+};
+
+// Columns of the terminal that is this process's output; 0: it is none.
+int terminal_columns() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 1 ||
+      Env::process().get_or("TERM", "dumb") == "dumb")
+    return 0;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return 80;
+  return size.ws_col;
+}
+
+// What the command line does not say is taken from the file.
+Status apply_config(CLI::App& command, const std::string& path) {
+  if (path.empty()) return {};
+  RONDO_ASSIGN_OR_RETURN(const ConfigLines lines, read_config_file(path));
+  for (const auto& [name, value] : lines) {
+    CLI::Option* option = name == "model"
+                              ? command.get_option_no_throw("model")
+                              : command.get_option_no_throw("--" + name);
+    if (option == nullptr || name == "config" || name == "help")
+      return error(Code::kInvalidArgument,
+                   "--config {}: there is no option \"{}\"", path, name);
+    if (option->count() > 0) continue;
+    try {
+      option->add_result(value);
+      option->run_callback();
+    } catch (const CLI::Error& e) {
+      return error(Code::kInvalidArgument, "--config {}: {} = {}: {}", path,
+                   name, value, e.what());
+    }
+  }
+  return {};
+}
+
+// As one of the workers.
+Result<int> work(const TrainArguments& args, const JobEnv& job) {
+  if (args.workers->count() > 0 && args.options.workers != job.size)
+    return error(Code::kInvalidArgument,
+                 "-n {}: this job has {} ranks; leave -n out to train on them",
+                 args.options.workers, job.size);
+  // For Strategy::from_env(), where another launcher started the job.
+  if (!args.options.strategy.empty())
+    setenv("RONDO_STRATEGY", args.options.strategy.c_str(), 1);
+  const Status status = train(args.options);
+  if (status.code() == Code::kCancelled) return 1;  // another one says why
+  RONDO_RETURN_IF_ERROR(status);
+  return 0;
+}
+
+Result<int> launch(const TrainArguments& args, const CommandLine& line) {
+  const TrainOptions& options = args.options;
+  if (options.workers < 1 || options.workers > kMaxRanks)
+    return error(Code::kInvalidArgument, "-n {}: expected 1 to {} workers",
+                 options.workers, kMaxRanks);
+  RONDO_RETURN_IF_ERROR(check(options));
+  RunOptions run;
+  RONDO_ASSIGN_OR_RETURN(run.hosts,
+                         assign_ranks({{"localhost", options.workers}}, 0));
+  run.prefix = false;
+  run.argv = {"/proc/self/exe"};
+  run.argv.insert(run.argv.end(), line.arguments.begin(), line.arguments.end());
+  if (const int columns = terminal_columns(); columns > 0)
+    run.argv.push_back(fmt::format("--columns={}", columns));
+  if (!options.strategy.empty())
+    run.environment["RONDO_STRATEGY"] = options.strategy;
+  return run_job(run);
+}
+
+Result<int> run(TrainArguments& args, CLI::App& command,
+                const CommandLine& line) {
+  RONDO_RETURN_IF_ERROR(apply_config(command, args.config));
+  RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(Env::process()));
+  return job.launcher == "none" ? launch(args, line) : work(args, job);
+}
+
+void add_options(CLI::App& command, TrainArguments& args) {
+  TrainOptions& options = args.options;
+  command
+      .add_option("model", options.model,
+                  "mlp, lenet, vgg16, resnet50, lstm or gpt")
+      ->type_name("MODEL");
+  const auto text = [&](const char* name, std::string& value, const char* help,
+                        const char* type) {
+    command.add_option(name, value, help)
+        ->type_name(type)
+        ->capture_default_str();
+  };
+  const auto number = [&](const char* name, auto& value, const char* help) {
+    return command.add_option(name, value, help)->type_name("N");
+  };
+  text("--data", options.data, "What to train on: see below", "DATA");
+  args.workers = number("-n,--workers", options.workers, "Workers to start")
+                     ->capture_default_str();
+  text("--strategy", options.strategy,
+       "How they train together: single, ring, allreduce", "NAME");
+  number("--epochs", options.epochs, "How often to go through the data")
+      ->capture_default_str();
+  number("--steps", options.steps, "How many steps, instead of --epochs");
+  number("--batch", options.batch, "Examples a step, of all workers together")
+      ->capture_default_str();
+  text("--optimizer", options.optimizer, "sgd, momentum or adam", "NAME");
+  number("--lr", options.lr,
+         "Learning rate; sgd 0.1, momentum 0.05, adam 0.001 unless given");
+  text("--decay", options.decay,
+       "none, or cosine: the rate falls to 0 by the last step", "NAME");
+  text("--wire", options.wire, "As what gradients travel: fp32 or bf16",
+       "NAME");
+  number("--seed", options.seed, "Of first weights and the order of examples")
+      ->capture_default_str();
+  text("--checkpoint", options.checkpoint, "Folder to write checkpoints to",
+       "DIR");
+  command.add_flag("--resume", options.resume,
+                   "Go on from the last checkpoint there");
+  number("--save-every", options.save_every,
+         "Steps between checkpoints; unless given, one with each epoch");
+  text("--logdir", options.logdir, "Folder for TensorBoard's event files",
+       "DIR");
+  number("--log-every", options.log_every,
+         "Steps between lines of progress; unless given, every 5 s");
+  command.add_flag("--speedup", options.speedup,
+                   "At the end, measure one worker alone for comparison");
+  text("--config", args.config, "File with lines option = value", "FILE");
+  command.add_option("--columns", options.columns)->group("");
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, CommandLine& line) {
+  auto args = std::make_shared<TrainArguments>();
+  CLI::App* command =
+      app.add_subcommand("train", "Train a model with workers on this machine");
+  command->footer(kFooter);
+  add_options(*command, *args);
+  command->callback([args, command, &line] {
+    line.action = [args, command, &line] {
+      const Result<int> code = run(*args, *command, line);
+      if (code.ok()) return *code;
+      std::fprintf(stderr, "rondo train: %s\n",
+                   code.status().message().c_str());
+      return code.status().code() == Code::kInvalidArgument ? kUsageError : 1;
+    };
+  });
+}
+
+}  // namespace rondo

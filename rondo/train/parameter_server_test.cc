@@ -1,0 +1,307 @@
+// Strategies with parameter servers, ranks as threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rondo/collectives/spawn_ranks.h"
+#include "rondo/graph/ops/array.h"
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/exchange.h"
+#include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/parameters.h"
+#include "rondo/graph/ops/reduction.h"
+#include "rondo/graph/ops/state.h"
+#include "rondo/ps/test_cluster.h"
+#include "rondo/train/server_update.h"
+#include "rondo/train/strategy.h"
+
+namespace rondo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kWidth = 6;
+constexpr int64_t kBatch = 8;
+constexpr int kSteps = 5;
+
+Tensor numbers(const Shape& shape, int seed) {
+  Tensor t = Tensor::empty(shape);
+  for (int64_t i = 0; i < t.count(); ++i)
+    t.span<float>()[static_cast<size_t>(i)] =
+        static_cast<float>((i * 37 + seed * 101) % 19 - 9) / 10.0F;
+  return t;
+}
+
+// Two dense layers over rows of a table, every rank with other initial values.
+struct Model {
+  explicit Model(int rank) {
+    ids = placeholder(graph, {.dtype = DType::kI64, .shape = {kAny}});
+    const auto weights = [&](const char* name, const Shape& shape, int seed) {
+      return variable(graph, constant(graph, numbers(shape, 10 * rank + seed)),
+                      {.name = name});
+    };
+    Value h = gather(weights("table", {40, kWidth}, 1), ids);
+    h = make("Tanh", {matmul(h, weights("w0", {kWidth, kWidth}, 2))});
+    h = make("Tanh", {matmul(h, weights("w1", {kWidth, kWidth}, 3))});
+    loss = reduce_mean(make("Square", {h}));
+  }
+  Graph graph;
+  Value ids;
+  Value loss;
+};
+
+// This rank's share of a step's batch; rows come several times in it.
+Tensor share(int step, int rank, int size) {
+  const int64_t rows = kBatch / size;
+  Tensor ids = Tensor::empty({rows}, DType::kI64);
+  for (int64_t i = 0; i < rows; ++i)
+    ids.span<int64_t>()[static_cast<size_t>(i)] =
+        ((rank * rows + i) * 7 + step * 3) % 20;
+  return ids;
+}
+
+using MakeOptimizer = std::function<std::unique_ptr<Optimizer>()>;
+
+std::vector<float> trained(Session& session, Model& model, Node& train,
+                           int rank, int size) {
+  std::vector<float> losses;
+  for (int step = 0; step < kSteps; ++step) {
+    const auto out =
+        session
+            .run({model.loss}, {{model.ids, share(step, rank, size)}}, {&train})
+            .value();
+    losses.push_back(out[0].span<float>()[0]);
+  }
+  return losses;
+}
+
+std::vector<float> alone(const MakeOptimizer& make_optimizer) {
+  Model model(0);
+  const auto optimizer = make_optimizer();
+  Node& train = optimizer->minimize(model.loss);
+  Session session(model.graph);
+  session.run(initializer(model.graph)).value();
+  return trained(session, model, train, 0, 1);
+}
+
+struct Rank {
+  Rank(Communicator& comm, const TestCluster& cluster)
+      : strategy(Strategy::parameter_server(
+                     comm, cluster.worker(comm.rank()),
+                     {.group = fmt::format("ps{}", comm.rank()),
+                      .mode = cluster.options.rules.mode})
+                     .value()),
+        model(comm.rank()) {}
+  ~Rank() { strategy.close(); }
+  Strategy strategy;
+  Model model;
+};
+
+KvServerOptions served(int workers, KvMode mode = KvMode::kSync,
+                       int64_t staleness = 0) {
+  return with_rules({.mode = mode, .workers = workers, .staleness = staleness});
+}
+
+void compare(int servers, int ranks, const MakeOptimizer& make_optimizer) {
+  const std::vector<float> expected = alone(make_optimizer);
+  const TestCluster cluster(served(ranks), servers);
+  std::vector<std::vector<float>> losses(static_cast<size_t>(ranks));
+  spawn_ranks("shm", ranks, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    const auto optimizer = make_optimizer();
+    auto together = rank.strategy.distribute(*optimizer);
+    Node& train = together.minimize(rank.model.loss);
+    Session session(rank.model.graph, {.intra_op_threads = 1});
+    session.run(rank.strategy.initializer(rank.model.graph)).value();
+    losses[static_cast<size_t>(comm.rank())] =
+        trained(session, rank.model, train, comm.rank(), ranks);
+    EXPECT_TRUE(rank.strategy.check_replicas(session).ok());
+  });
+  for (size_t step = 0; step < expected.size(); ++step) {
+    float mean = 0;
+    for (const auto& one : losses)
+      mean += one[step] / static_cast<float>(ranks);
+    EXPECT_NEAR(mean, expected[step], 1e-6) << step;
+  }
+}
+
+template <class Made, class Options>
+MakeOptimizer of(const Options& options) {
+  return [=] { return std::make_unique<Made>(options); };
+}
+
+TEST(ParameterServer, TrainsAsOneProcessOnTheWholeBatch) {
+  const auto momentum =
+      of<Momentum>(MomentumOptions{.learning_rate = 0.1, .nesterov = true});
+  compare(1, 1, momentum);
+  compare(2, 2, momentum);
+  compare(3, 4, momentum);
+}
+
+TEST(ParameterServer, HasTheOptimizersOfGraphs) {
+  compare(1, 2, of<GradientDescent>(GradientDescentOptions{0.1}));
+  compare(1, 2, of<Adagrad>(AdagradOptions{.learning_rate = 0.1}));
+  compare(1, 2, of<RmsProp>(RmsPropOptions{.centered = true}));
+  compare(2, 2, of<Adam>(AdamOptions{.learning_rate = 0.01}));
+  compare(1, 2,
+          of<AdamW>(AdamWOptions{.learning_rate = 0.01, .weight_decay = 0.1}));
+}
+
+TEST(ParameterServer, RowsThatNobodyPushedDoNotTravelAgain) {
+  const TestCluster cluster(served(2));
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    GradientDescent plain({.learning_rate = 0.1});
+    auto together = rank.strategy.distribute(plain);
+    Node& train = together.minimize(rank.model.loss);
+    Session session(rank.model.graph, {.intra_op_threads = 1});
+    session.run(rank.strategy.initializer(rank.model.graph)).value();
+    Value changed;
+    for (const Node* push :
+         pushes_of(rank.model.graph, fmt::format("ps{}", comm.rank())))
+      if (push->op().name == "PushPullRows")
+        changed = rank.model.graph.value(push->name() + ":1");
+    const auto step = [&](std::vector<int64_t> ids) {
+      const auto count = static_cast<int64_t>(ids.size());
+      const Tensor fed = Tensor::of<int64_t>({count}, ids);
+      const auto out =
+          session.run({changed}, {{rank.model.ids, fed}}, {&train}).value();
+      const auto rows = out[0].span<int64_t>();
+      return std::vector<int64_t>(rows.begin(), rows.end());
+    };
+    EXPECT_EQ(step({1}).size(), 40u);  // the first time, all
+    // Those of all ranks, each once.
+    EXPECT_THAT(step({5, 2 + comm.rank(), 5}), ElementsAre(2, 3, 5));
+    EXPECT_THAT(step({7}), ElementsAre(7));
+  });
+}
+
+TEST(ParameterServer, WhatServersKeepComesBackAndIsSetAgain) {
+  const TestCluster cluster(served(1), 2);
+  spawn_ranks("shm", 1, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    Graph& graph = rank.model.graph;
+    Adam adam({.learning_rate = 0.01});
+    auto together = rank.strategy.distribute(adam);
+    Node& train = together.minimize(rank.model.loss);
+    Node& begin = rank.strategy.initializer(graph);
+    Node& again = rank.strategy.broadcast(graph);
+    Node& pull = rank.strategy.pull_slots(graph);
+    const Value slot = adam.slot(graph.value("w0"), "v");
+    Session session(graph, {.intra_op_threads = 1});
+    session.run(begin).value();
+    const std::vector<float> first = trained(session, rank.model, train, 0, 1);
+    EXPECT_EQ(values(session.run(slot).value())[0], 0);
+    session.run(pull).value();
+    EXPECT_GT(values(session.run(slot).value())[0], 0);
+    // As a checkpoint would have it: all variables of this rank, powers too.
+    const std::vector<Value> variables = graph.collection(kVariables);
+    const auto kept = session.run(variables, {}).value();
+    const std::vector<float> second = trained(session, rank.model, train, 0, 1);
+    std::vector<Value> restored;
+    for (const Tensor& one : kept) restored.push_back(constant(graph, one));
+    session.run(assign_all(variables, restored)).value();
+    session.run(again).value();
+    EXPECT_EQ(trained(session, rank.model, train, 0, 1), second);
+    EXPECT_NE(first, second);
+  });
+}
+
+TEST(ParameterServer, AStepThatFailsEndsThoseOfAllRanks) {
+  const TestCluster cluster(served(2));
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    GradientDescent plain({.learning_rate = 0.1});
+    auto together = rank.strategy.distribute(plain);
+    Node& train = together.minimize(rank.model.loss);
+    Session session(rank.model.graph, {.intra_op_threads = 1});
+    session.run(rank.strategy.initializer(rank.model.graph)).value();
+    const int64_t row = comm.rank() == 0 ? 1 : 1000;
+    const auto status = session.run(
+        train, {{rank.model.ids, Tensor::of<int64_t>({1}, {{row}})}});
+    ASSERT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), HasSubstr("1000"));
+    if (comm.rank() == 0) {
+      EXPECT_THAT(status.message(), HasSubstr("worker 1 "));
+    }
+  });
+}
+
+TEST(ParameterServer, AsynchronousRanksDoNotWaitForEachOther) {
+  const TestCluster cluster(served(2, KvMode::kAsync));
+  float last = 0;
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    GradientDescent plain({.learning_rate = 0.1});
+    auto together = rank.strategy.distribute(plain);
+    Node& train = together.minimize(rank.model.loss);
+    Session session(rank.model.graph, {.intra_op_threads = 1});
+    session.run(rank.strategy.initializer(rank.model.graph)).value();
+    EXPECT_EQ(rank.strategy.name(), "ps-async");
+    const auto step = [&] {
+      const auto out = session
+                           .run({rank.model.loss},
+                                {{rank.model.ids, share(0, 0, 1)}}, {&train})
+                           .value();
+      return out[0].span<float>()[0];
+    };
+    // Rank 1 makes no step before rank 0 has made all of its own, and goes on
+    // from there.
+    if (comm.rank() == 0)
+      for (int i = 0; i < kSteps; ++i) last = step();
+    comm.barrier().value();
+    if (comm.rank() == 1) {
+      step();
+      EXPECT_LT(step(), last);
+    }
+  });
+}
+
+TEST(ParameterServer, AnOptimizerThatServersDoNotHave) {
+  Graph graph;
+  const Value w = variable(graph, zeros(graph, {2}), {.name = "w"});
+  Node& odd = *assign_sub(w, constant(graph, numbers({2}, 1))).node;
+  try {
+    server_update(odd, "ps");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("they have GradientDescent, Momentum, "
+                                    "Adagrad, RMSProp, Adam, AdamW"));
+  }
+}
+
+TEST(ParameterServer, OnlyTheLearningRateMayBeComputed) {
+  Graph graph;
+  const Value w = variable(graph, zeros(graph, {2}), {.name = "w"});
+  const Value rate = placeholder(graph, {.shape = {}});
+  const Value gradient = constant(graph, numbers({2}, 1));
+  const auto instead = [](Node& update) -> Node& {
+    return server_update(update, "ps");
+  };
+  Momentum fed({.learning_rate = rate});
+  fed.apply_instead({{gradient, w}}, {}, "", instead);
+  EXPECT_EQ(pushes_of(graph, "ps").size(), 1u);
+  Momentum odd({.momentum = rate});
+  EXPECT_THAT(
+      [&] {
+        odd.apply_instead({{gradient, w}}, {}, "", instead);
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("momentum of")));
+  // Nor may the next one differ.
+  GradientDescent other({.learning_rate = 0.1});
+  EXPECT_THAT(
+      [&] {
+        other.apply_instead({{gradient, w}}, {}, "", instead);
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("in two ways")));
+}
+
+TEST(ParameterServer, WithoutServersAJobIsTold) {
+  const Env env(std::map<std::string, std::string>{{"RONDO_STRATEGY", "ssp"}});
+  EXPECT_THAT(Strategy::from_env(env).status().message(),
+              HasSubstr("--servers 1 --strategy ssp"));
+}
+
+}  // namespace
+}  // namespace rondo

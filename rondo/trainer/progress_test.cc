@@ -1,0 +1,120 @@
+#include "rondo/trainer/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "rondo/trainer/training_report.h"
+#include "rondo/trainer/waiting_share.h"
+#include "rondo/trainer/worker_times.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const ProgressNumbers kNumbers{.step = 25,
+                               .loss = 0.5,
+                               .right = 0.875,
+                               .per_second = 1234,
+                               .waiting = 0.25,
+                               .seconds_left = 61.5};
+
+TEST(Progress, IsALineOfNumbers) {
+  EXPECT_EQ(progress_text({.steps = 100, .workers = true}, kNumbers),
+            "step 25/100, loss 0.500000, accuracy 87.5 %, 1234 images/s, "
+            "waiting 25 %, 1:02 left");
+  EXPECT_THAT(progress_text({.steps = 100}, kNumbers),
+              Not(HasSubstr("waiting")));
+}
+
+TEST(Progress, ABarStaysWithinTheTerminal) {
+  EXPECT_THAT(progress_bar({.steps = 100, .columns = 200}, kNumbers),
+              HasSubstr("[=====               ] step 25/100"));
+  EXPECT_EQ(progress_bar({.steps = 100, .columns = 40}, kNumbers).size(), 39U);
+  // More steps than there are must not overflow the bar.
+  EXPECT_THAT(progress_bar({.steps = 10, .columns = 200}, kNumbers),
+              HasSubstr("[====================] "));
+}
+
+// What two showings and a line write.
+std::string written(int columns) {
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* file = open_memstream(&text, &size);
+  Progress progress({.steps = 100, .columns = columns}, file);
+  progress.show(kNumbers);
+  progress.show(kNumbers);
+  progress.say("hello");
+  progress.show(kNumbers);
+  std::fclose(file);
+  std::string all(text, size);
+  std::free(text);
+  return all;
+}
+
+TEST(Progress, ABarIsWrittenOverItselfOnly) {
+  const std::string bar = progress_bar({.steps = 100, .columns = 90}, kNumbers);
+  EXPECT_EQ(written(90),
+            bar + "\n\x1b[A\x1b[2K" + bar + "\nhello\n" + bar + "\n");
+  EXPECT_THAT(written(0), Not(HasSubstr("\x1b")));
+}
+
+Timeline::Event event(const char* op, double start, double end) {
+  return {.node = op, .op = op, .start_us = start, .us = end - start};
+}
+
+TEST(WaitingShare, IsTimeOfExchangesAlone) {
+  EXPECT_EQ(waiting_share({}), 0);
+  EXPECT_EQ(waiting_share({event("MatMul", 0, 10)}), 0);
+  // Hidden behind computing until 6; from 6 to 8 nothing else runs.
+  EXPECT_DOUBLE_EQ(
+      waiting_share({event("MatMul", 0, 4), event("AllReduce", 3, 8),
+                     event("Relu", 4, 6), event("Update", 8, 10)}),
+      0.2);
+  // Two exchanges at once are waited for once.
+  EXPECT_DOUBLE_EQ(
+      waiting_share({event("MatMul", 0, 5), event("AllReduce", 4, 9),
+                     event("AllGatherRows", 5, 10)}),
+      0.5);
+}
+
+TEST(WorkerTimes, LeaveTheFirstStepOut) {
+  WorkerTimes times;
+  times.add(seconds(5), seconds(50));
+  times.add(seconds(1), seconds(3));
+  times.add_waiting(0.5);
+  EXPECT_EQ(times.steps(), 1);
+  EXPECT_DOUBLE_EQ(times.seconds(), 4);
+  EXPECT_DOUBLE_EQ(times.input_share(), 0.25);
+  EXPECT_DOUBLE_EQ(times.waiting_share(), 0.375);
+}
+
+TEST(TrainingReport, SaysWhatBecameOfIt) {
+  TrainOptions options;
+  options.model = "mlp";
+  options.data = "synthetic";
+  TrainingReport report{.strategy = "ring",
+                        .steps = 100,
+                        .seconds = 2.5,
+                        .accuracy = 0.9,
+                        .checkpoint = "run/model-100",
+                        .summary = "logs"};
+  report.workers = {{1000, 0.1, 0.2}, {1000, 0.1, 0.3}};
+  report.comparison =
+      Comparison{.same_threads = 1250, .all_cores = 2000, .cores = 2};
+  const std::string text = report_text(options, report, "images");
+  EXPECT_THAT(text,
+              HasSubstr("mlp on synthetic: 100 steps in 2.5 s, 2 workers "
+                        "(ring, 1 thread each), batch 64, 2000 images/s"));
+  EXPECT_THAT(text, HasSubstr("test accuracy: 90.00 %"));
+  EXPECT_THAT(text, HasSubstr("speed-up: 1.60 over one worker with 1 thread "
+                              "(1250 images/s), 1.00 over one with all 2"));
+  EXPECT_THAT(text, HasSubstr("checkpoint: run/model-100.safetensors"));
+  EXPECT_THAT(text, HasSubstr("70.0 %"));
+}
+
+}  // namespace
+}  // namespace rondo

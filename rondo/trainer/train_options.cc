@@ -1,0 +1,86 @@
+#include "rondo/trainer/train_options.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
+#include "rondo/train/strategy_name.h"
+#include "rondo/trainer/data_source.h"
+#include "rondo/trainer/model.h"
+#include "rondo/trainer/optimizer_name.h"
+
+namespace rondo {
+namespace {
+
+Status one_of(std::string_view option, std::string_view value,
+              std::initializer_list<std::string_view> known) {
+  if (std::ranges::find(known, value) != known.end()) return {};
+  return error(Code::kInvalidArgument, "{} {}: there are {}", option, value,
+               fmt::join(known, ", "));
+}
+
+Status check_strategy(const TrainOptions& options) {
+  if (options.strategy.empty()) return {};
+  const auto kind = parse_strategy(options.strategy);
+  if (!kind.ok()) return kind.status().with_context("--strategy");
+  if (*kind == StrategyKind::kSingle && options.workers > 1)
+    return error(Code::kInvalidArgument,
+                 "--strategy single trains with one worker, and -n is {}",
+                 options.workers);
+  if (options.wire != "fp32" && *kind != StrategyKind::kRing)
+    return error(Code::kInvalidArgument,
+                 "--wire {} is for --strategy ring, not {}", options.wire,
+                 options.strategy);
+  return {};
+}
+
+Status check_numbers(const TrainOptions& options) {
+  if (options.batch < 1 || options.batch % options.workers != 0)
+    return error(Code::kInvalidArgument,
+                 "--batch {}: the batch is that of all workers together, and "
+                 "must be a multiple of -n, {}",
+                 options.batch, options.workers);
+  if (options.epochs < 1)
+    return error(Code::kInvalidArgument, "--epochs {}: expected 1 or more",
+                 options.epochs);
+  if (options.steps < 0 || options.save_every < 0 || options.log_every < 0)
+    return error(Code::kInvalidArgument,
+                 "--steps, --save-every and --log-every take numbers from 0");
+  // Not `< 0`, which lets NaN pass.
+  if (!(options.lr >= 0 && options.lr < 1e9))
+    return error(Code::kInvalidArgument,
+                 "--lr {}: expected a number above 0, such as 0.05",
+                 options.lr);
+  return {};
+}
+
+}  // namespace
+
+double TrainOptions::rate() const {
+  if (lr > 0) return lr;
+  const OptimizerName* known = find_optimizer(optimizer);
+  return known != nullptr ? known->rate : 0.01;
+}
+
+Status check(const TrainOptions& options) {
+  RONDO_ASSIGN_OR_RETURN(const ModelName* model, find_model(options.model));
+  if (options.data.empty())
+    return error(Code::kInvalidArgument,
+                 "say what to train on: --data fashion-mnist, cifar10, "
+                 "synthetic, or a path");
+  if (find_optimizer(options.optimizer) == nullptr)
+    return error(Code::kInvalidArgument, "--optimizer {}: there are {}",
+                 options.optimizer, optimizer_names());
+  RONDO_RETURN_IF_ERROR(one_of("--decay", options.decay, {"none", "cosine"}));
+  RONDO_RETURN_IF_ERROR(one_of("--wire", options.wire, {"fp32", "bf16"}));
+  RONDO_RETURN_IF_ERROR(check_numbers(options));
+  RONDO_RETURN_IF_ERROR(check_strategy(options));
+  if (options.resume && options.checkpoint.empty())
+    return error(Code::kInvalidArgument,
+                 "--resume needs --checkpoint DIR, where to go on from");
+  return find_data(model->request(options.data));
+}
+
+}  // namespace rondo

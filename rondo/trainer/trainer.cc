@@ -1,0 +1,72 @@
+#include "rondo/trainer/trainer.h"
+
+#include "rondo/base/attempt.h"
+#include "rondo/trainer/training_run.h"
+
+namespace rondo {
+namespace {
+
+// from_env() gives the ring that is there already.
+Result<Strategy> join_strategy(const TrainOptions& options, int workers) {
+  if (workers == 1 || options.wire != "bf16") return Strategy::from_env();
+  RONDO_ASSIGN_OR_RETURN(const Strategy ring,
+                         Strategy::ring({.wire = DType::kBF16}));
+  return Strategy::from_env();
+}
+
+Result<TrainingData> load(const TrainOptions& options, const ModelName& model) {
+  RONDO_ASSIGN_OR_RETURN(TrainingData data,
+                         load_data(model.request(options.data)));
+  RONDO_RETURN_IF_ERROR(fits(model, data));
+  if (data.train.count() < options.batch || data.test.count() == 0)
+    return error(Code::kInvalidArgument,
+                 "--batch {}: {} has only {} examples to train on and {} to "
+                 "test with",
+                 options.batch, data.name, data.train.count(),
+                 data.test.count());
+  return data;
+}
+
+// A folder that has checkpoints of another training must not get more by
+// accident.
+Status check_folder(const TrainOptions& options) {
+  if (options.checkpoint.empty() || options.resume) return {};
+  RONDO_ASSIGN_OR_RETURN(const auto latest,
+                         latest_checkpoint(options.checkpoint));
+  if (!latest) return {};
+  return error(Code::kInvalidArgument,
+               "--checkpoint {}: {} is there already; --resume goes on from "
+               "it, or give another folder",
+               options.checkpoint, *latest);
+}
+
+Status with_advice(const TrainOptions& options, const Status& failure) {
+  if (failure.code() != Code::kPeerLost || options.checkpoint.empty())
+    return failure;
+  return error(failure.code(),
+               "{}\n  do: --resume goes on from the last checkpoint in {}",
+               failure.message(), options.checkpoint);
+}
+
+}  // namespace
+
+Status train(const TrainOptions& options) {
+  RONDO_ASSIGN_OR_RETURN(const ModelName* model, find_model(options.model));
+  RONDO_ASSIGN_OR_RETURN(Crew crew, Crew::join());
+  TrainOptions own = options;
+  own.workers = crew.size();
+  Status ready = check(own);
+  if (ready.ok() && crew.rank() == 0) ready = check_folder(own);
+  Result<TrainingData> data = ready.ok() ? load(own, *model) : ready;
+  RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
+  RONDO_ASSIGN_OR_RETURN(const Strategy strategy,
+                         join_strategy(own, crew.size()));
+  return with_advice(own, attempt([&]() -> Status {
+                       TrainingRun run(own, *model, *data, strategy, crew);
+                       RONDO_RETURN_IF_ERROR(run.begin());
+                       RONDO_RETURN_IF_ERROR(run.steps());
+                       return run.end();
+                     }));
+}
+
+}  // namespace rondo

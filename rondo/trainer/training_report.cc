@@ -1,0 +1,67 @@
+#include "rondo/trainer/training_report.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace rondo {
+namespace {
+
+std::string counted(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string worker_table(const std::vector<WorkerLine>& workers,
+                         const char* unit) {
+  std::string text =
+      fmt::format("  worker {:>10}/s  computing  waiting  input", unit);
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    const WorkerLine& worker = workers[rank];
+    text += fmt::format("\n  {:>6} {:>12.0f} {:>8.1f} % {:>6.1f} % {:>4.1f} %",
+                        rank, worker.per_second,
+                        100 * (1 - worker.waiting - worker.input),
+                        100 * worker.waiting, 100 * worker.input);
+  }
+  return text;
+}
+
+std::string comparison_text(const Comparison& than, double all,
+                            const char* unit) {
+  return fmt::format(
+      "speed-up: {:.2f} over one worker with {} ({:.0f} {}/s), {:.2f} over one "
+      "with {} and the whole batch ({:.0f} {}/s)",
+      all / than.same_threads, counted(than.threads, "thread"),
+      than.same_threads, unit, all / than.all_cores,
+      than.cores == 1 ? std::string("its only core")
+                      : fmt::format("all {} cores", than.cores),
+      than.all_cores, unit);
+}
+
+}  // namespace
+
+std::string report_text(const TrainOptions& options,
+                        const TrainingReport& report, const char* unit) {
+  const double all = std::accumulate(
+      report.workers.begin(), report.workers.end(), 0.0,
+      [](double sum, const WorkerLine& line) { return sum + line.per_second; });
+  std::string text = fmt::format(
+      "{} on {}: {} in {:.1f} s, {} ({}, {} each), batch {}, {:.0f} {}/s",
+      options.model, options.data, counted(report.steps, "step"),
+      report.seconds,
+      counted(static_cast<int64_t>(report.workers.size()), "worker"),
+      report.strategy, counted(report.threads, "thread"), options.batch, all,
+      unit);
+  if (report.workers.size() > 1)
+    text += "\n" + worker_table(report.workers, unit);
+  if (report.accuracy)
+    text += fmt::format("\ntest accuracy: {:.2f} %", 100 * *report.accuracy);
+  if (report.comparison)
+    text += "\n" + comparison_text(*report.comparison, all, unit);
+  if (!report.checkpoint.empty())
+    text += fmt::format("\ncheckpoint: {}.safetensors", report.checkpoint);
+  if (!report.summary.empty())
+    text += fmt::format("\nsummary: {}", report.summary);
+  return text;
+}
+
+}  // namespace rondo

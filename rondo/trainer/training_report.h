@@ -1,0 +1,42 @@
+// TrainingReport: what is said when a training has ended.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/trainer/train_options.h"
+
+namespace rondo {
+
+struct WorkerLine {
+  double per_second = 0;  // its own examples
+  double input = 0;       // shares of its time
+  double waiting = 0;
+};
+
+// Examples per second of one worker alone.
+struct Comparison {
+  double same_threads = 0;  // with a worker's threads and share of the batch
+  double all_cores = 0;     // with all cores and the whole batch
+  int threads = 1;
+  int cores = 1;
+};
+
+struct TrainingReport {
+  std::string strategy;
+  int threads = 1;  // of each worker
+  int64_t steps = 0;
+  double seconds = 0;
+  std::optional<double> accuracy;  // on the test
+  std::vector<WorkerLine> workers;
+  std::optional<Comparison> comparison;
+  std::string checkpoint;  // empty: none
+  std::string summary;
+};
+
+// In lines, without the last one's end.
+std::string report_text(const TrainOptions& options,
+                        const TrainingReport& report, const char* unit);
+
+}  // namespace rondo

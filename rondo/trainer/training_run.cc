@@ -1,0 +1,310 @@
+#include "rondo/trainer/training_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "rondo/base/cores.h"
+#include "rondo/trainer/one_worker.h"
+#include "rondo/trainer/waiting_share.h"
+
+namespace rondo {
+namespace {
+
+// A timeline costs a little; one step in so many has one.
+constexpr int64_t kLookEvery = 16;
+constexpr int64_t kTestRows = 250;  // at once
+
+const char* unit_of(const TrainingData& data) {
+  return data.kind == ExampleKind::kText ? "texts" : "images";
+}
+
+// Workers that do not wait for each other have no news of common steps.
+bool in_step(const Strategy& strategy) {
+  return strategy.name() != "ps-async" && strategy.name() != "ssp";
+}
+
+ProgressOptions progress_options(const TrainOptions& options, int64_t steps,
+                                 const TrainingData& data, int workers) {
+  return {.steps = steps,
+          .log_every = options.log_every,
+          .columns = options.columns,
+          .unit = unit_of(data),
+          .workers = workers > 1};
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const TrainOptions& options, const ModelName& model,
+                         const TrainingData& data, const Strategy& strategy,
+                         Crew& crew)
+    : options_(options),
+      model_(model),
+      data_(data),
+      strategy_(strategy),
+      crew_(crew),
+      batches_(data.train, data.kind, options.batch,
+               static_cast<uint64_t>(options.seed)),
+      total_(options.steps > 0 ? options.steps
+                               : options.epochs * batches_.steps_per_epoch()),
+      graph_(options, model, data, strategy),
+      progress_(progress_options(options, total_, data, crew.size()), stdout) {
+  if (!options.checkpoint.empty())
+    checkpoints_.emplace(graph_.graph(), options.checkpoint);
+  session_ = std::make_unique<Session>(graph_.graph());
+}
+
+Status TrainingRun::begin() {
+  RONDO_RETURN_IF_ERROR(session_->run(strategy_.initializer(graph_.graph())));
+  if (options_.resume) RONDO_RETURN_IF_ERROR(resume());
+  Status opened;
+  if (leads() && !options_.logdir.empty()) {
+    auto log = ScalarLog::open(options_.logdir);
+    if (log.ok())
+      log_ = std::move(*log);
+    else
+      opened = log.status().with_context("--logdir");
+  }
+  return crew_.agree(opened);
+}
+
+Status TrainingRun::check_position(const Position& position) const {
+  if (position.batch == options_.batch && position.seed == options_.seed)
+    return {};
+  return error(Code::kInvalidArgument,
+               "the checkpoint in {} is of a training with --batch {} --seed "
+               "{}: give the same, or another folder",
+               options_.checkpoint, position.batch, position.seed);
+}
+
+// Rank 0 alone needs the files.
+Status TrainingRun::resume() {
+  double restored = 0;
+  const auto read = [&]() -> Status {
+    if (!leads()) return {};
+    RONDO_ASSIGN_OR_RETURN(const auto latest, checkpoints_->latest());
+    if (!latest) {
+      progress_.say(fmt::format("no checkpoint in {} yet: starting from step 0",
+                                options_.checkpoint));
+      return {};
+    }
+    RONDO_RETURN_IF_ERROR(checkpoints_->restore(*session_, *latest));
+    RONDO_ASSIGN_OR_RETURN(const Position position,
+                           checkpoints_->position(*session_));
+    RONDO_RETURN_IF_ERROR(check_position(position));
+    restored = 1;
+    saved_ = position.step;
+    saved_as_ = *latest;
+    progress_.say(fmt::format("resumed {} at step {}", *latest, position.step));
+    return {};
+  };
+  RONDO_RETURN_IF_ERROR(crew_.agree(read()));
+  RONDO_RETURN_IF_ERROR(crew_.sum({&restored, 1}));
+  if (restored == 0) return {};
+  RONDO_RETURN_IF_ERROR(session_->run(strategy_.broadcast(graph_.graph())));
+  RONDO_ASSIGN_OR_RETURN(const Position position,
+                         checkpoints_->position(*session_));
+  first_ = step_ = position.step;
+  return {};
+}
+
+double TrainingRun::rate() const {
+  if (options_.decay == "none") return options_.rate();
+  const double done = static_cast<double>(step_) / static_cast<double>(total_);
+  return options_.rate() * 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
+Status TrainingRun::steps() {
+  while (step_ < total_ && !stopping_) {
+    RONDO_RETURN_IF_ERROR(one_step());
+    const bool epoch_ends =
+        step_ % batches_.steps_per_epoch() == 0 || step_ == total_;
+    const bool save_due =
+        options_.save_every > 0 && step_ % options_.save_every == 0;
+    if (stopping_ || !(epoch_ends || save_due)) continue;
+    RONDO_RETURN_IF_ERROR(settle());
+    if (stopping_) break;
+    if (epoch_ends) RONDO_RETURN_IF_ERROR(after_epoch());
+    if (save_due || options_.save_every == 0) RONDO_RETURN_IF_ERROR(save());
+  }
+  RONDO_RETURN_IF_ERROR(settle());
+  return save();
+}
+
+Status TrainingRun::one_step() {
+  const auto start = Clock::now();
+  const Batch batch = batches_.share(step_, crew_.rank(), crew_.size());
+  const auto made = Clock::now();
+  const bool look = crew_.size() > 1 && (step_ - first_) % kLookEvery == 1;
+  std::optional<Timeline> timeline;
+  if (look) timeline.emplace();
+  RONDO_ASSIGN_OR_RETURN(
+      const Score score,
+      graph_.step(*session_, batch, rate(), look ? &*timeline : nullptr));
+  times_.add(made - start, Clock::now() - made);
+  if (look) times_.add_waiting(waiting_share(timeline->events()));
+  const StepNews news = {score.loss, score.right, stop_.came() ? 1.0 : 0.0};
+  if (!in_step(strategy_)) {
+    ++step_;
+    return take(news);
+  }
+  RONDO_RETURN_IF_ERROR(settle());
+  ++step_;
+  crew_.begin(news);
+  pending_ = true;
+  return {};
+}
+
+Status TrainingRun::settle() {
+  if (!pending_) return {};
+  pending_ = false;
+  RONDO_ASSIGN_OR_RETURN(const StepNews news, crew_.finish());
+  return take(news);
+}
+
+Status TrainingRun::take(const StepNews& news) {
+  if (!std::isfinite(news.loss))
+    return leads() ? error(Code::kInvalidArgument,
+                           "the loss is {} at step {}: training stops; a lower "
+                           "--lr than {} may help",
+                           news.loss, step_, options_.rate())
+                   : error(Code::kCancelled, "the loss is {}", news.loss);
+  if (news.stop > 0) stopping_ = true;
+  if (!leads()) return {};
+  return log(news);
+}
+
+Status TrainingRun::log(const StepNews& news) {
+  if (log_) {
+    RONDO_RETURN_IF_ERROR(log_->add("loss", news.loss, step_));
+    RONDO_RETURN_IF_ERROR(log_->add("accuracy", news.right, step_));
+  }
+  if (!stopping_ && progress_.due(step_)) progress_.show(numbers(news));
+  return {};
+}
+
+ProgressNumbers TrainingRun::numbers(const StepNews& news) const {
+  ProgressNumbers now{.step = step_,
+                      .loss = news.loss,
+                      .right = news.right,
+                      .waiting = times_.waiting_share()};
+  if (times_.seconds() > 0) {
+    const double per_second =
+        static_cast<double>(times_.steps()) / times_.seconds();
+    now.per_second = per_second * static_cast<double>(options_.batch);
+    now.seconds_left = static_cast<double>(total_ - step_) / per_second;
+  }
+  return now;
+}
+
+Status TrainingRun::after_epoch() {
+  RONDO_RETURN_IF_ERROR(evaluate());
+  if (log_ && times_.seconds() > 0)
+    return log_->add(fmt::format("{}_per_second", unit_of(data_)),
+                     numbers({}).per_second, step_);
+  return {};
+}
+
+// Each worker tests its share of the test examples.
+Status TrainingRun::evaluate() {
+  const int64_t count = data_.test.count();
+  const int64_t first = count * crew_.rank() / crew_.size();
+  const int64_t last = count * (crew_.rank() + 1) / crew_.size();
+  std::array<double, 2> sums{};
+  for (int64_t row = first; row < last; row += kTestRows) {
+    const int64_t end = std::min(row + kTestRows, last);
+    RONDO_ASSIGN_OR_RETURN(
+        const Score score,
+        graph_.test(*session_, make_batch(data_.test, data_.kind, row, end)));
+    sums[0] += score.loss * static_cast<double>(end - row);
+    sums[1] += score.right * static_cast<double>(end - row);
+  }
+  RONDO_RETURN_IF_ERROR(crew_.sum(sums));
+  const double loss = sums[0] / static_cast<double>(count);
+  accuracy_ = sums[1] / static_cast<double>(count);
+  if (!leads()) return {};
+  progress_.say(fmt::format(
+      "epoch {:.4g}, step {}: test loss {:.6f}, test accuracy {:.2f} %",
+      static_cast<double>(step_) /
+          static_cast<double>(batches_.steps_per_epoch()),
+      step_, loss, 100 * *accuracy_));
+  if (!log_) return {};
+  RONDO_RETURN_IF_ERROR(log_->add("test_loss", loss, step_));
+  return log_->add("test_accuracy", *accuracy_, step_);
+}
+
+// A full disk does not end a training: the checkpoint before is still there,
+// and the next one may find room.
+Status TrainingRun::save() {
+  if (!checkpoints_ || !leads() || saved_ == step_) return {};
+  auto saved = checkpoints_->save(
+      *session_,
+      {.step = step_, .batch = options_.batch, .seed = options_.seed});
+  not_saved_ = saved.status();
+  if (!saved.ok()) {
+    progress_.say(fmt::format(
+        "no checkpoint of step {}: {}; {}", step_, saved.status().message(),
+        saved_ < 0 ? std::string("there is none yet")
+                   : fmt::format("the last one is of step {}", saved_)));
+    return {};
+  }
+  saved_ = step_;
+  saved_as_ = *saved;
+  return {};
+}
+
+Result<TrainingReport> TrainingRun::report() {
+  const double share =
+      static_cast<double>(options_.batch) / static_cast<double>(crew_.size());
+  WorkerLine mine{.input = times_.input_share(),
+                  .waiting = times_.waiting_share()};
+  if (times_.seconds() > 0)
+    mine.per_second =
+        share * static_cast<double>(times_.steps()) / times_.seconds();
+  RONDO_ASSIGN_OR_RETURN(
+      const std::vector<double> all,
+      crew_.gather(std::array{mine.per_second, mine.input, mine.waiting}));
+  TrainingReport report{.strategy = strategy_.name(),
+                        .threads = share_of_cores(),
+                        .steps = step_ - first_,
+                        .seconds = to_seconds(Clock::now() - started_),
+                        .accuracy = accuracy_,
+                        .checkpoint = saved_as_,
+                        .summary = options_.logdir};
+  for (size_t i = 0; i < all.size(); i += 3)
+    report.workers.push_back({all[i], all[i + 1], all[i + 2]});
+  return report;
+}
+
+Status TrainingRun::end() {
+  if (log_) RONDO_RETURN_IF_ERROR(log_->close());
+  if (stopping_) {
+    if (leads())
+      progress_.say(fmt::format(
+          "stopped at step {} of {}{}", step_, total_,
+          saved_ == step_
+              ? fmt::format("; checkpoint {}: --resume goes on", saved_as_)
+              : std::string()));
+    return not_saved_;
+  }
+  RONDO_ASSIGN_OR_RETURN(TrainingReport report, this->report());
+  if (!leads()) return {};
+  if (options_.speedup && step_ > first_) {
+    const int cores = available_cores();
+    Comparison than{.threads = report.threads, .cores = cores};
+    RONDO_ASSIGN_OR_RETURN(
+        than.same_threads,
+        one_worker_rate(options_, model_, data_,
+                        {.batch = options_.batch / crew_.size(),
+                         .threads = report.threads}));
+    RONDO_ASSIGN_OR_RETURN(
+        than.all_cores,
+        one_worker_rate(options_, model_, data_,
+                        {.batch = options_.batch, .threads = cores}));
+    report.comparison = than;
+  }
+  progress_.say(report_text(options_, report, unit_of(data_)));
+  return not_saved_;
+}
+
+}  // namespace rondo

@@ -1,0 +1,256 @@
+"""`rondo train` with real processes: the same training with any number of workers,
+after a checkpoint, and what bad luck and bad input get."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+from ranks import RONDO, clean_env, wait_until
+
+FASHION_MNIST = pathlib.Path("/usr/share/datasets/fashion-mnist")
+
+
+def command(model, *options, data="synthetic"):
+    common = ["--data", data, "--log-every", 1]
+    if "--batch" not in options:
+        common += ["--batch", 16]
+    return [str(x) for x in [RONDO, "train", model, *common, *options]]
+
+
+def rondo_train(model, *options, env=None, **more):
+    return subprocess.run(
+        command(model, *options, **more),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env=clean_env(**(env or {})),
+    )
+
+
+def losses(done):
+    """By step."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r"^step (\d+)/\d+, loss ([0-9.]+),", done.stdout, re.M)
+    return {int(step): float(loss) for step, loss in found}
+
+
+def accuracy(done):
+    return float(re.search(r"^test accuracy: ([0-9.]+) %$", done.stdout, re.M)[1])
+
+
+@pytest.mark.parametrize("model", ["mlp", "lenet"])
+def test_any_number_of_workers_has_the_same_curve(model):
+    alone = rondo_train(model, "--steps", 5)
+    curve = losses(alone)
+    assert sorted(curve) == [1, 2, 3, 4, 5] and curve[5] < curve[1]
+    for workers in (2, 4):
+        together = rondo_train(model, "--steps", 5, "-n", workers, "--strategy", "ring")
+        assert losses(together) == pytest.approx(curve, abs=2e-4), workers
+        assert accuracy(together) == pytest.approx(accuracy(alone), abs=1)
+        assert f"{workers} workers (ring" in together.stdout
+
+
+def test_text_and_bf16_on_the_wire(tmp_path):
+    text = tmp_path / "text"
+    text.write_text("To be, or not to be, that is the question. " * 200)
+    options = ["--steps", 4, "--optimizer", "adam"]
+    alone = losses(rondo_train("gpt", *options, data=text))
+    both = ["-n", 2, "--wire", "bf16", "--strategy", "allreduce"]
+    together = losses(rondo_train("gpt", *options, *both, data=text))
+    assert together == pytest.approx(alone, rel=0.02)
+    # Rounded, so not the very same.
+    assert together[4] != alone[4]
+
+
+def test_a_resumed_training_is_the_one_that_was_not_interrupted(tmp_path):
+    options = ["--optimizer", "adam", "--checkpoint"]
+    whole = losses(rondo_train("mlp", "--steps", 6, *options, tmp_path / "a", "-n", 2))
+    folder = tmp_path / "b"
+    rondo_train("mlp", "--steps", 3, *options, folder, "-n", 2)
+    # On another number of workers.
+    rest = rondo_train("mlp", "--steps", 6, *options, folder, "--resume", "-n", 4)
+    assert "model-3 at step 3" in rest.stdout
+    assert losses(rest) == pytest.approx({s: whole[s] for s in (4, 5, 6)}, abs=2e-4)
+    assert (folder / "model-6.safetensors").exists()
+
+    # What was not asked for is not done to a folder that is in use.
+    again = rondo_train("mlp", "--steps", 6, *options, folder)
+    assert again.returncode == 2
+    assert "--resume goes on from it" in again.stderr
+    other = rondo_train("mlp", *options, folder, "--resume", "--batch", 32)
+    assert other.returncode == 2
+    assert "a training with --batch 16 --seed 1" in other.stderr
+
+
+class Training:
+    """One that goes on until it is ended."""
+
+    def __init__(self, folder, *options):
+        self.out = folder / "out"
+        with open(self.out, "wb") as file:
+            self.process = subprocess.Popen(
+                command("mlp", "--steps", 1000000, *options),
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=clean_env(),
+            )
+
+    @property
+    def text(self):
+        return self.out.read_text()
+
+    def wait_step(self, step):
+        wait_until(lambda: f"step {step}/" in self.text, 60, lambda: self.text)
+
+    def rank(self, number):
+        """The process of a rank."""
+        for proc in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (proc / "environ").read_bytes().split(b"\0")
+                parent = int((proc / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                mine = (pathlib.Path("/proc") / str(parent) / "stat").read_text()
+            except OSError:
+                continue
+            above = int(mine.rsplit(")", 1)[1].split()[1])
+            wanted = f"RONDO_RANK={number}".encode()
+            if wanted in environment and above == self.process.pid:
+                return int(proc.name)
+        raise AssertionError(f"no rank {number}")
+
+
+@pytest.fixture
+def training(tmp_path):
+    started = []
+
+    def start(*options):
+        started.append(Training(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+
+
+def test_ctrl_c_leaves_a_checkpoint(tmp_path, training):
+    folder = tmp_path / "run"
+    job = training("-n", 2, "--checkpoint", folder)
+    job.wait_step(2)
+    job.process.send_signal(signal.SIGINT)
+    assert job.process.wait(20) == 128 + signal.SIGINT, job.text
+    step = int(re.search(r"stopped at step (\d+) of", job.text)[1])
+    assert "--resume goes on" in job.text
+    more = ["--checkpoint", folder, "--resume", "--steps", step + 1]
+    assert list(losses(rondo_train("mlp", *more))) == [step + 1]
+
+
+def test_a_killed_worker_is_named_and_the_checkpoint_stays(tmp_path, training):
+    folder = tmp_path / "run"
+    job = training("-n", 3, "--batch", 24, "--checkpoint", folder, "--save-every", 2)
+    job.wait_step(5)
+    os.kill(job.rank(2), signal.SIGKILL)
+    assert job.process.wait(20) == 128 + signal.SIGKILL, job.text
+    assert re.search(r"rank 2 \(pid \d+\) was killed", job.text), job.text
+    assert re.search(r"rank 2 .* was lost", job.text), job.text
+    assert f"--resume goes on from the last checkpoint in {folder}" in job.text
+    last = max(int(x.stem[6:]) for x in folder.glob("model-*.safetensors"))
+    more = ["--checkpoint", folder, "--resume", "--steps", last + 1]
+    assert list(losses(rondo_train("mlp", "--batch", 24, *more))) == [last + 1]
+
+
+def test_a_loss_that_is_no_number_ends_the_training():
+    done = rondo_train("mlp", "--lr", 1e8, "-n", 2, "--steps", 50)
+    assert done.returncode == 2
+    assert re.search(r"the loss is -?(nan|inf) at step \d+: .*--lr", done.stderr)
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_it(tmp_path):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "run"
+    done = rondo_train("mlp", "--steps", 2, "--checkpoint", folder)
+    assert done.returncode != 0
+    assert "no checkpoint of step 2: cannot make the folder" in done.stdout
+    assert "test accuracy" in done.stdout
+
+
+def test_options_from_a_file_and_event_files(tmp_path):
+    config = tmp_path / "config"
+    config.write_text("steps = 4  # few\nbatch = 64\noptimizer = sgd\n")
+    logs = tmp_path / "logs"
+    done = rondo_train("mlp", "--config", config, "--logdir", logs, "--speedup")
+    # The command line counts more.
+    assert "batch 16" in done.stdout and "step 4/4" in done.stdout
+    assert "speed-up: " in done.stdout
+    assert f"summary: {logs}" in done.stdout
+    assert [x for x in logs.iterdir() if "tfevents" in x.name]
+    config.write_text("step = 4\n")
+    done = rondo_train("mlp", "--config", config)
+    assert done.returncode == 2 and 'there is no option "step"' in done.stderr
+
+
+def test_a_job_of_another_launcher(tmp_path):
+    done = subprocess.run(
+        [RONDO, "run", "-n", "2", "--"] + command("mlp", "--steps", 2),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=clean_env(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "[0] step 2/2" in done.stdout and "2 workers (ring" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        ("lent", [], 'no model "lent"; there are mlp, lenet'),
+        ("mlp", ["--data", "no/such"], "no such file or folder"),
+        ("mlp", ["--strategy", "rign"], "there are single, ring, allreduce"),
+        ("mlp", ["-n", 3], "must be a multiple of -n, 3"),
+        ("mlp", ["-n", 0], "-n 0: expected 1 to"),
+        ("mlp", ["--resume"], "--resume needs --checkpoint"),
+        ("mlp", ["--batch", 8192], "has only 4096 examples"),
+        ("vgg16", ["--data", "DAMAGED"], "is cut off"),
+        ("gpt", ["--data", "IDX"], "gpt takes text, and IDX is images"),
+    ],
+)
+def test_bad_input_is_told_what_to_change(tmp_path, model, options, said):
+    head = b"\0\0\x08\x03" + b"\0\0\0\x02" * 3
+    for name, pixels in (("IDX", 8), ("DAMAGED", 7)):
+        folder = tmp_path / name
+        folder.mkdir()
+        for part in ("train", "t10k"):
+            images = folder / f"{part}-images-idx3-ubyte"
+            images.write_bytes(head + bytes(pixels))
+            labels = folder / f"{part}-labels-idx1-ubyte"
+            labels.write_bytes(b"\0\0\x08\x01\0\0\0\x02\0\x01")
+    options = [tmp_path / x if x in ("IDX", "DAMAGED") else x for x in options]
+    command_line = [RONDO, "train", model, "--data", "synthetic"]
+    if "--data" in options:
+        command_line = [RONDO, "train", model]
+    done = subprocess.run(
+        [str(x) for x in [*command_line, *options]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=clean_env(),
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert said.replace("IDX", str(tmp_path / "IDX")) in done.stderr
+
+
+@pytest.mark.skipif(
+    not FASHION_MNIST.exists(), reason="needs Debian's dataset-fashion-mnist"
+)
+def test_fashion_mnist():
+    done = rondo_train(
+        "mlp", "--steps", 40, "--batch", 128, "-n", 2, data="fashion-mnist"
+    )
+    assert len(losses(done)) == 40
+    assert accuracy(done) > 60
