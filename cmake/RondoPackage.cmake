@@ -108,6 +108,7 @@ set(headers
   rondo/models/mlp.h
   rondo/models/resnet.h
   rondo/models/training.h
+  rondo/ps/kv_mode.h
   rondo/models/vgg.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h

@@ -65,8 +65,8 @@ TEST(KvState, WhatIsSetIsGoneOnFrom) {
   const TestCluster cluster(with_rules({}), 2);
   auto worker = cluster.worker(0);
   ASSERT_TRUE(worker->add({momentum_key("m", shape)}).ok());
-  const KvWork set = worker->set("m", Tensor::full(shape, 1.0f),
-                                 {Tensor::full(shape, 2.0f)});
+  const KvWork set =
+      worker->set("m", Tensor::full(shape, 1.0f), {Tensor::full(shape, 2.0f)});
   set.wait(soon()).value();
   Tensor m = Tensor::zeros(shape);
   worker->push_pull("m", Tensor::full(shape, 1.0f), m).wait(soon()).value();
@@ -75,9 +75,8 @@ TEST(KvState, WhatIsSetIsGoneOnFrom) {
       .wait(soon())
       .value();
   EXPECT_THAT(values(pulled(*worker, "m", shape)), Each(0));
-  EXPECT_THAT(
-      worker->set("m", Tensor::zeros(shape), {}).wait(soon()).message(),
-      HasSubstr("a value and 1 slots"));
+  EXPECT_THAT(worker->set("m", Tensor::zeros(shape), {}).wait(soon()).message(),
+              HasSubstr("a value and 1 slots"));
 }
 
 TEST(KvState, WhatIsSetSurvivesARestart) {
@@ -86,8 +85,7 @@ TEST(KvState, WhatIsSetSurvivesARestart) {
   options.folder = folder.path();
   TestCluster cluster(options);
   auto worker = cluster.worker(0);
-  ASSERT_TRUE(
-      worker->add({momentum_key("m", {3})}, {Tensor::zeros({3})}).ok());
+  ASSERT_TRUE(worker->add({momentum_key("m", {3})}, {Tensor::zeros({3})}).ok());
   pulled(*worker, "m", {3});
   const Tensor ones = Tensor::full({3}, 1.0f);
   worker->push("m", ones).wait(soon()).value();
