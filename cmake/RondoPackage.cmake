@@ -108,8 +108,8 @@ set(headers
   rondo/models/mlp.h
   rondo/models/resnet.h
   rondo/models/training.h
-  rondo/ps/kv_mode.h
   rondo/models/vgg.h
+  rondo/ps/kv_mode.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
   rondo/runtime/run_options.h
