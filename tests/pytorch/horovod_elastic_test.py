@@ -68,7 +68,8 @@ def test_two_killed_workers():
     assert [one.error for one in found] == ["", "died", "", "died"], found
     for rank in (0, 2):
         total, lives = found[rank].check()
-        assert lives == [4, 3, 2] and total == 4 + 4 + 2 + 2
+        # The second may be lost before the others have begun again.
+        assert lives in ([4, 3, 2], [4, 2]) and total == 4 + 4 + 2 + 2
 
 
 def _fails_for_ever(rank, size):

@@ -208,7 +208,10 @@ class Engine:
             try:
                 self._hear(*self._post.receive())
             except dist.DistBackendError as error:
-                self._lost(str(error))
+                with self._told:
+                    left = self.size - len(self._coordinator.gone() | {0})
+                if left:  # else they have said that they leave
+                    self._lost(str(error))
                 return
 
     def _hear_decisions(self):
