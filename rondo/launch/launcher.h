@@ -12,7 +12,7 @@
 
 namespace rondo {
 
-struct RunOptions {
+struct LaunchOptions {
   std::vector<std::string> argv;  // the program and its arguments
   // Where the ranks run. A host named "localhost" is this one, without ssh.
   std::vector<HostRanks> hosts;
@@ -55,6 +55,6 @@ struct RunOptions {
 // Called from the main thread: it handles SIGINT, SIGTERM and SIGHUP meanwhile
 // and reads and writes the process's standard streams. Returns an error, with
 // nothing started, when the options cannot work.
-Result<int> run_job(const RunOptions& options);
+Result<int> run_job(const LaunchOptions& options);
 
 }  // namespace rondo
