@@ -166,12 +166,13 @@ def training(tmp_path):
         each.process.wait()
 
 
-def test_ctrl_c_leaves_a_checkpoint(tmp_path, training):
+@pytest.mark.parametrize("strategy", ["ring", "ps --servers 1"])
+def test_ctrl_c_leaves_a_checkpoint(tmp_path, training, strategy):
     folder = tmp_path / "run"
-    job = training("-n", 2, "--checkpoint", folder)
+    job = training(*["-n", 2, "--checkpoint", folder, "--strategy"], *strategy.split())
     job.wait_step(2)
     job.process.send_signal(signal.SIGINT)
-    assert job.process.wait(20) == 128 + signal.SIGINT, job.text
+    assert job.process.wait(60) == 128 + signal.SIGINT, job.text
     step = int(re.search(r"stopped at step (\d+) of", job.text)[1])
     assert "--resume goes on" in job.text
     more = ["--checkpoint", folder, "--resume", "--steps", step + 1]
@@ -183,7 +184,7 @@ def test_a_killed_worker_is_named_and_the_checkpoint_stays(tmp_path, training):
     job = training("-n", 3, "--batch", 24, "--checkpoint", folder, "--save-every", 2)
     job.wait_step(5)
     os.kill(job.rank(2), signal.SIGKILL)
-    assert job.process.wait(20) == 128 + signal.SIGKILL, job.text
+    assert job.process.wait(60) == 128 + signal.SIGKILL, job.text
     assert re.search(r"rank 2 \(pid \d+\) was killed", job.text), job.text
     assert re.search(r"rank 2 .* was lost", job.text), job.text
     assert f"--resume goes on from the last checkpoint in {folder}" in job.text

@@ -33,6 +33,9 @@ constexpr const char* kFooter =
     "files, or, for gpt, a text file. Ctrl-C ends with a checkpoint.\n"
     "On several hosts: rondo run --hosts a:2,b:2 -- rondo train ...";
 
+// For the checkpoint that Ctrl-C asks for.
+constexpr Duration kLastCheckpoint = std::chrono::seconds(30);
+
 struct TrainArguments {
   TrainOptions options;
   std::string config;
@@ -103,6 +106,7 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
   if (const int columns = terminal_columns(); columns > 0)
     run.argv.push_back(fmt::format("--columns={}", columns));
   run.servers = options.servers;
+  run.term_time = kLastCheckpoint;
   if (!options.strategy.empty())
     run.environment["RONDO_STRATEGY"] = options.strategy;
   if (options.staleness >= 0)
@@ -138,7 +142,8 @@ void add_options(CLI::App& command, TrainArguments& args) {
   text("--strategy", options.strategy,
        "How they train together: single, ring, allreduce, ps, ps-async, ssp",
        "NAME");
-  number("--servers", options.servers, "Parameter servers for ps, ps-async, ssp");
+  number("--servers", options.servers,
+         "Parameter servers for ps, ps-async, ssp");
   number("--staleness", options.staleness,
          "With ssp: steps that a worker may be ahead of the slowest");
   number("--epochs", options.epochs, "How often to go through the data")

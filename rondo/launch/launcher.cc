@@ -132,6 +132,7 @@ Result<int> run_job(const RunOptions& options) {
   job_options.output.servers = options.servers;
   job_options.timeout = options.timeout;
   job_options.grace = options.grace;
+  job_options.term_time = options.term_time;
   job_options.min_ranks = options.min_ranks;
   job_options.output.prefix = options.prefix;
   job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
@@ -153,6 +154,7 @@ Result<int> run_job(const RunOptions& options) {
           .lexically_normal();
   spec.directory_required = !options.directory.empty();
   spec.world_size = job_options.ranks;
+  spec.term_time = options.term_time;
   for (const HostRanks& ranks : options.hosts) {
     spec.first_rank = ranks.first_rank;
     spec.count = ranks.count;

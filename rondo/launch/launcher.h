@@ -26,6 +26,9 @@ struct RunOptions {
   std::string port_range;  // RONDO_PORT_RANGE, and for the store
   Duration timeout{0};     // of the whole job; 0: none
   Duration grace = std::chrono::seconds(5);  // for the others, after a failure
+  // Between asking the ranks to end and making them; a second signal to the
+  // launcher does not wait for it.
+  Duration term_time = std::chrono::seconds(3);
   // That go on when others have failed, for programs that meet again; 0: all.
   int min_ranks = 0;
   bool prefix = true;
