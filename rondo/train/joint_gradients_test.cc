@@ -137,6 +137,26 @@ TEST(Join, AfterItAllTrainAgain) {
   });
 }
 
+TEST(Join, IsFedWhatUpdatesNeed) {
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    const Strategy strategy = strategy_of(comm);
+    Graph graph;
+    const Value rate = placeholder(graph, {.shape = {}});
+    const Value x = placeholder(graph, {.shape = {2}});
+    const Value w = variable(graph, zeros(graph, {2}), {.name = "w"});
+    GradientDescent plain({.learning_rate = rate});
+    auto optimizer = strategy.distribute(plain);
+    Node& train = optimizer.minimize(reduce_sum(w * x));
+    Session session(graph, {.intra_op_threads = 1});
+    session.run(strategy.initializer(graph)).value();
+    const Feed fed{rate, Tensor::full({}, 0.5F)};
+    if (comm.rank() == 1)
+      session.run(train, {fed, {x, Tensor::full({2}, 3.0F)}}).value();
+    strategy.join(session, {fed}).value();
+    EXPECT_THAT(session.run(w).value().span<float>(), ElementsAre(-1.5, -1.5));
+  });
+}
+
 TEST(Join, NeedsItsOptionAndATrainingNode) {
   spawn_ranks("shm", 2, [&](Communicator& comm) {
     Graph graph;
