@@ -169,9 +169,9 @@ Status check_min_ranks(int min_ranks, const std::vector<HostRanks>& hosts) {
                min_ranks, ranks);
 }
 
-Result<RunOptions> run_options(const RunArguments& args,
-                               const CommandLine& line, const Env& env) {
-  RunOptions options;
+Result<LaunchOptions> run_options(const RunArguments& args,
+                                  const CommandLine& line, const Env& env) {
+  LaunchOptions options;
   options.argv = line.program;
   RONDO_ASSIGN_OR_RETURN(const auto hosts,
                          chosen_hosts(args, env, &options.use_srun));
@@ -230,7 +230,7 @@ Result<int> run(const RunArguments& args, const CommandLine& line) {
                    "it");
     return become_program(args, line, env);
   }
-  RONDO_ASSIGN_OR_RETURN(const RunOptions options,
+  RONDO_ASSIGN_OR_RETURN(const LaunchOptions options,
                          run_options(args, line, env));
   return run_job(options);
 }

@@ -18,8 +18,7 @@
 
 #include "rondo/base/env.h"
 #include "rondo/collectives/communicator.h"
-#include "rondo/ps/kv_rules.h"
-#include "rondo/ps/kv_worker.h"
+#include "rondo/ps/kv_mode.h"
 #include "rondo/runtime/session.h"
 #include "rondo/train/exchanged_gradients.h"
 #include "rondo/train/joint_gradients.h"
@@ -52,6 +51,7 @@ struct ParameterServerOptions {
 };
 
 class DistributedOptimizer;
+class KvWorker;
 
 // Copies are the same strategy. The ring's communicator closes with the last of
 // them and the last session that ran its graph, or by close(). Any thread, but
@@ -104,8 +104,9 @@ class RONDO_API Strategy {
   Value keep_joining(Value active, Node& updates) const;
   // On a rank whose data have ended: takes part in the steps of the others
   // until the last has called this too. The session's graph has one training
-  // node of this strategy.
-  Status join(Session& session) const;
+  // node of this strategy. `feeds` are what updates need, such as a learning
+  // rate.
+  Status join(Session& session, const std::vector<Feed>& feeds = {}) const;
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
