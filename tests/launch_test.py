@@ -103,6 +103,7 @@ def test_timeout_names_who_is_late():
     [
         (["-n", "0", "--", "true"], 2, "-n 0"),
         (["-n", "1", "--min-ranks", "-1", "--", "true"], 2, "--min-ranks -1"),
+        (["-n", "2", "--min-ranks", "3", "--", "true"], 2, "the job has 2 ranks"),
         (["-n", "4097", "--", "true"], 2, "from 1 to 4096 ranks"),
         (["-n", "2", "true"], 2, "put -- in front of the program"),
         (["-n", "2"], 2, "no program to run"),

@@ -161,6 +161,14 @@ Status check(const RunArguments& args, const CommandLine& line) {
   return {};
 }
 
+Status check_min_ranks(int min_ranks, const std::vector<HostRanks>& hosts) {
+  const int ranks = hosts.back().first_rank + hosts.back().count;
+  if (min_ranks <= ranks) return {};
+  return error(Code::kInvalidArgument,
+               "--min-ranks {}: the job has {} ranks; give at most as many",
+               min_ranks, ranks);
+}
+
 Result<LaunchOptions> run_options(const RunArguments& args,
                                   const CommandLine& line, const Env& env) {
   LaunchOptions options;
@@ -168,6 +176,7 @@ Result<LaunchOptions> run_options(const RunArguments& args,
   RONDO_ASSIGN_OR_RETURN(const auto hosts,
                          chosen_hosts(args, env, &options.use_srun));
   RONDO_ASSIGN_OR_RETURN(options.hosts, assign_ranks(hosts, args.ranks));
+  RONDO_RETURN_IF_ERROR(check_min_ranks(args.min_ranks, options.hosts));
   if (!args.strategy.empty())
     options.environment["RONDO_STRATEGY"] = args.strategy;
   if (args.staleness >= 0)

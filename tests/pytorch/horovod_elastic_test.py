@@ -1,17 +1,22 @@
 """Elastic training: ranks are killed, and the others go on."""
 
+import datetime
 import os
 import re
 import signal
 import subprocess
 import sys
+import types
 
 import horovod_ranks
 import pytest
 import rondo.torch as hvd
 import torch
+import torch.distributed as dist
 from horovod_ranks import raises
 from launchers_test import RONDO, ROOT
+from rondo.torch.horovod.elastic import patience, regroup
+from rondo.torch.horovod.settings import Settings
 
 SHORT = ("--epochs", "2", "--samples", "240", "--lr", "0.03")
 
@@ -60,32 +65,87 @@ def _two_are_lost(rank, size):
         return state.total
 
     state = hvd.elastic.ObjectState(step=0, total=0.0)
-    return train(state), lives
+    return train(state), lives, _updated(hvd.rank(), hvd.size())
 
 
 def test_two_killed_workers():
     found = horovod_ranks.outcomes(4, _two_are_lost)
     assert [one.error for one in found] == ["", "died", "", "died"], found
     for rank in (0, 2):
-        total, lives = found[rank].check()
-        # The second may be lost before the others have begun again.
-        assert lives in ([4, 3, 2], [4, 2]) and total == 4 + 4 + 2 + 2
+        total, lives, resets = found[rank].check()
+        # Rank 3 may die while others still wait for the state, and do not begin.
+        assert lives[0] == 4 and lives[-1] == 2 and total == 4 + 4 + 2 + 2
+        # A second function, whose ranks meet once more.
+        assert resets == [2]
 
 
-def _fails_for_ever(rank, size):
+def _fails_for_ever(rank, size, commits):
     calls = []
 
     @hvd.elastic.run
     def train(state):
         calls.append(state)
+        if commits:
+            state.commit()
+        state._commits += rank  # ranks may differ: rank 0's word counts
         hvd.allreduce(torch.ones(1 + rank), name="bad")
 
-    raises(hvd.HorovodInternalError, "shape", train, hvd.elastic.ObjectState(x=1))
-    return len(calls)
+    patience._MOST = 4
+    # A name that was once taken.
+    state = hvd.elastic.ObjectState(commits=1)
+    return raises(hvd.HorovodInternalError, "", train, state), len(calls)
 
 
-def test_an_error_that_comes_back_ends_it():
-    assert horovod_ranks.run(2, _fails_for_ever) == [2, 2]
+@pytest.mark.parametrize("commits", [False, True])
+def test_an_error_that_comes_back_ends_it(commits):
+    times = 4 if commits else 2
+    texts, calls = zip(*horovod_ranks.run(2, _fails_for_ever, commits), strict=True)
+    assert calls == (times, times)
+    # The first to hear of it leaves the group, which the other may hear first.
+    assert any("shape" in text for text in texts), texts
+
+
+class _Meeting:
+    """A store in which others announce themselves while somebody waits."""
+
+    def __init__(self, alive):
+        self._store = dist.HashStore()
+        self._alive = alive  # lists of ranks, one for each wait
+
+    def wait(self, keys, timeout):
+        for rank in self._alive.pop(0) if self._alive else []:
+            self._store.set(f"alive{rank}", "1")
+        self._store.wait(keys, datetime.timedelta(milliseconds=1))
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+def _meets(members):
+    job = types.SimpleNamespace(size=members, rank=0)
+    return regroup.Regroup(job)
+
+
+def test_a_decider_that_dies():
+    meeting = _Meeting([[0, 1]])
+    meeting.add("deciders", 1)
+    assert _meets(2)._decide(meeting, Settings()) is None
+
+
+def test_members_that_still_connect_are_waited_for():
+    slices = round(regroup._SETTLE / regroup._SLICE.total_seconds())
+    one = _meets(4)
+    one._store = dist.HashStore()
+    for rank in (0, 1):
+        one._store.set(f"up{rank}", "1")
+    # Rank 2 comes later than one that was connected may; 1 and 3 do not.
+    meeting = _Meeting([[0]] + [[]] * slices + [[2]])
+    settings = Settings(connect_timeout=2.0)
+    assert one._decide(meeting, settings) == [0, 2]
+    one._store.set("up2", "1")
+    one._store.set("up3", "1")
+    meeting = _Meeting([[0]] + [[]] * slices + [[2]])
+    assert one._decide(meeting, settings) == [0]
 
 
 def _updated(rank, size):

@@ -5,6 +5,8 @@ import pytest
 import rondo.torch as hvd
 import torch
 from horovod_ranks import raises
+from rondo.torch.horovod import execution
+from rondo.torch.horovod.request import Request
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 WHOLES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
@@ -38,6 +40,52 @@ def check_allreduce(rank, size):
     x = torch.tensor([2.0, rank + 1.0])
     product = hvd.allreduce(x, op=hvd.Product)
     assert product.tolist() == [2.0**size, float(torch.arange(1, size + 1).prod())]
+
+
+def check_what_cannot_be_reduced(rank, size):
+    """An error before the others hear of it, and nothing else fails."""
+    del rank
+    no = torch.tensor([True])
+    text = raises(ValueError, "op Average is not defined", hvd.allreduce, no)
+    assert "torch.bool, for which there is Sum, Min, Max, Product" in text
+    assert hvd.allreduce(no, op=hvd.Min).item() is True
+    z = torch.ones(1, dtype=torch.complex64)
+    assert hvd.allreduce(z, op=hvd.Sum).item() == size
+    for x, op in (
+        (z, hvd.Max),
+        (torch.ones(1).int(), hvd.Adasum),
+        (torch.ones(1).to(torch.uint16), hvd.Min),
+        (torch.ones(1).to(torch.float8_e5m2), hvd.Sum),
+    ):
+        raises(ValueError, f"op {op} is not defined", hvd.allreduce, x, op=op)
+    raises(ValueError, "not defined", hvd.reducescatter, no.repeat(size))
+    raises(ValueError, "not defined", hvd.grouped_allreduce, [torch.ones(1), no])
+    whole = torch.ones(2, dtype=torch.int32).to_sparse()
+    raises(ValueError, "no average", hvd.sparse_allreduce_async, whole, "x", "Average")
+    same = torch.ones(1).expand(3)
+    for function, args in (
+        (hvd.allreduce_, (same,)),
+        (hvd.broadcast_, (same, 0)),
+        (hvd.grouped_allreduce_, ([same],)),
+    ):
+        raises(ValueError, "share memory", function, *args)
+    assert hvd.allreduce(same, op=hvd.Sum).tolist() == [size] * 3
+
+
+def test_averages_over_those_that_have_not_joined():
+    request = Request("allreduce", "x", op="Average", prescale=2.0, postscale=3.0)
+    whole = execution._Reduction(request._replace(prescale=1.0, postscale=1.0), 49, 50)
+    x = torch.tensor([49, -49, 50, 97, 98])
+    whole.begin(x)
+    whole.end(x)
+    assert whole.op == "Sum" and x.tolist() == [1, -1, 1, 1, 2]
+    half = execution._Reduction(request, 4, 5)
+    x = torch.full((1,), 60000.0, dtype=torch.float16)
+    half.begin(x)
+    assert x.item() == 30000.0
+    half.end(x)
+    assert x.isinf().item()  # by the postscale
+    assert execution._Reduction(request, 5, 5).op == "Average"
 
 
 def check_average_argument(rank, size):
@@ -130,6 +178,8 @@ def check_grouped_allreduce(rank, size):
     handle = hvd.grouped_allreduce_async(tensors)
     assert torch.equal(hvd.synchronize(handle)[3], results[3])
     raises(ValueError, "is empty", hvd.grouped_allreduce, [])
+    handle = hvd.grouped_allreduce_async(x for x in tensors)
+    assert len(hvd.synchronize(handle)) == 4
 
 
 def check_allgather(rank, size):

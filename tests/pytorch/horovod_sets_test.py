@@ -114,6 +114,18 @@ def _wait_for_the_others(size):
         pass
 
 
+def check_dtypes_with_join(rank, size):
+    """Means of 16-bit floats that are too large to be added up, and bools."""
+    if rank > 0:
+        big = torch.full((2,), 60000.0, dtype=torch.float16)
+        assert hvd.allreduce(big).tolist() == pytest.approx([60000.0] * 2, rel=1e-2)
+        for value in (True, False):
+            for op in (hvd.Min, hvd.Max):
+                assert hvd.allreduce(torch.tensor(value), op=op).item() is value
+        assert hvd.allreduce(torch.tensor([-5]), op=hvd.Average).item() == -5
+    assert hvd.join() in range(size)
+
+
 def check_reducescatter_with_join(rank, size):
     if rank == 0:
         rows = torch.arange(float(size))

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import tempfile
+import warnings
 
 import horovod_ranks
 import pytest
@@ -158,6 +159,85 @@ def check_sparse_gradients(rank, size):
         assert torch.allclose(table.weight.data, expected), (dense, table.weight)
         if size > 1:
             assert table.weight.grad.is_sparse != dense
+
+
+def check_sparse_gradients_that_are_missing(rank, size):
+    table = nn.Embedding(2, 2, sparse=True)
+    table.weight.data.zero_()
+    sgd = torch.optim.SGD(table.parameters(), lr=1.0)
+    optimizer = hvd.DistributedOptimizer(sgd, table.named_parameters())
+    for step in range(2):  # in the second one rank 0's pass does not reach the table
+        optimizer.zero_grad()
+        if step == 0 or rank > 0 or size == 1:
+            table(torch.tensor([1])).sum().backward()
+        optimizer.step()
+    moved = 2.0 if size == 1 else 1.0 + (size - 1) / size
+    assert torch.allclose(table.weight.data[1], torch.full((2,), -moved))
+    if size > 1:  # not known to be sparse yet: an error, and at once
+        dense = rank == 0
+        x = torch.ones(2, 2)
+        text = raises(
+            hvd.HorovodInternalError,
+            "differ in operation",
+            hvd.allreduce,
+            x if dense else x.to_sparse(),
+            name="mixed",
+        )
+        assert "rank 0 has allreduce, rank 1 has sparse_allreduce" in text
+
+
+def check_optimizers_of_parts(rank, size):
+    """Each reduces its own parameters, though all are named."""
+    model = network()
+    named = list(model.named_parameters())
+    parts = [
+        hvd.DistributedOptimizer(torch.optim.SGD(part.parameters(), lr=0.1), named)
+        for part in (model[0], model[2])
+    ]
+    loss_of(model, batch(0, rank, size)).backward()
+    for optimizer in parts:
+        optimizer.step()
+    assert same_on_all(model)
+    model = network()
+    named = list(model.named_parameters())
+    head = torch.optim.SGD(model[2].parameters(), lr=0.1)
+    optimizer = hvd.DistributedOptimizer(head, named)
+    loss_of(model, batch(0, rank, size)).backward()
+    local = model[0].weight.grad.clone()
+    optimizer.step()
+    assert torch.equal(model[0].weight.grad, local) and same_on_all(model)
+
+
+def check_a_gradient_that_cannot_be_reduced(rank, size):
+    """The others are, and the next step is not disturbed."""
+    if size == 1:
+        return
+    bad = nn.Parameter(torch.ones(2 + (rank == size - 1)))
+    good = nn.Parameter(torch.zeros(1))
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD([bad, good], lr=0.1),
+        [("bad", bad), ("good", good)],
+        compression=hvd.Compression.fp16,
+    )
+    for _ in range(2):
+        good.grad = torch.full((1,), float(rank))  # so that it is begun after bad's
+        bad.sum().backward()
+        raises(hvd.HorovodInternalError, "shape", optimizer.step)
+        assert good.grad.item() == (size - 1) / 2
+        optimizer.zero_grad()
+
+
+def check_scheduler_made_before(rank, size):
+    model = network()
+    sgd = torch.optim.SGD(model.parameters(), lr=1.0)
+    schedule = torch.optim.lr_scheduler.StepLR(sgd, 1, gamma=0.5)
+    optimizer = hvd.DistributedOptimizer(sgd, model.named_parameters())
+    loss_of(model, batch(0, rank, size)).backward()
+    optimizer.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the scheduler has not seen a step
+        schedule.step()
+    assert optimizer.param_groups[0]["lr"] == 0.5 and same_on_all(model)
 
 
 def check_optimizer_errors(rank, size):

@@ -37,13 +37,8 @@ from .functions import (
     broadcast_optimizer_state,
     broadcast_parameters,
 )
+from .handles import poll, synchronize
 from .operations import (
-    Adasum,
-    Average,
-    Max,
-    Min,
-    Product,
-    Sum,
     allgather_async,
     allreduce_async,
     allreduce_async_,
@@ -56,10 +51,8 @@ from .operations import (
     grouped_allreduce_async_,
     grouped_reducescatter_async,
     join,
-    poll,
     reducescatter_async,
     sparse_allreduce_async,
-    synchronize,
 )
 from .optimizer import DistributedOptimizer
 from .process_sets import (
@@ -68,6 +61,7 @@ from .process_sets import (
     global_process_set,
     remove_process_set,
 )
+from .reductions import Adasum, Average, Max, Min, Product, Sum
 from .sync_batch_norm import SyncBatchNorm
 from .synchronous import (
     allgather,

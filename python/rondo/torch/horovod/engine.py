@@ -22,7 +22,7 @@ import torch.distributed as dist
 from . import execution
 from .coordinator import Coordinator, Decision
 from .entry import Entry
-from .errors import HorovodInternalError
+from .errors import HorovodInternalError, was_forked
 from .group import Group
 from .post import Post
 from .request import Request
@@ -54,6 +54,7 @@ class Engine:
         self._coordinator = Coordinator(size, settings) if rank == 0 else None
         self._ended = False  # close() wants the threads to end
         self._over = threading.Event()  # all ranks have shut down
+        self._settled = threading.Event()  # they have, or there is a failure
         self._threads = []
         if rank == 0:
             self._start(self._decide)
@@ -88,7 +89,8 @@ class Engine:
                     "for it first, or use another name"
                 )
             self._entries[key] = entry
-            self._since[key] = time.monotonic()
+            if request.kind != "join":  # which waits for as long as the others work
+                self._since[key] = time.monotonic()
         self._timeline.begin(request.name, f"NEGOTIATE_{request.kind.upper()}")
         try:
             self._tell(request)
@@ -98,6 +100,7 @@ class Engine:
 
     def wait(self, entry):
         """The outcome of an operation, when it has one."""
+        self._check_process(entry.request)
         while not entry.done.wait(1.0):
             self._watch()
         if entry.error is not None:
@@ -106,11 +109,7 @@ class Engine:
 
     def _check_process(self, request):
         if self._pid != os.getpid():
-            raise HorovodInternalError(
-                f"{request.kind}: this process (pid {os.getpid()}) was forked after "
-                f"hvd.init() in pid {self._pid}; call hvd.shutdown() and hvd.init() in "
-                "the child, or start it with spawn"
-            )
+            raise was_forked(request.kind, self._pid)
 
     def failure(self):
         with self._lock:
@@ -137,7 +136,7 @@ class Engine:
         if not lost:
             with contextlib.suppress(dist.DistBackendError):
                 self._tell(Request("shutdown", "shutdown"))
-                self._over.wait(_GOODBYE)
+                self._settled.wait(_GOODBYE)
         self._fail("hvd.shutdown() was called")
         for group in self.groups.values():
             group.close("hvd.shutdown() was called")
@@ -233,6 +232,7 @@ class Engine:
     def _run(self, decision):
         if decision.kind == "shutdown":
             self._over.set()
+            self._settled.set()
             return
         with self._lock:
             keys = [(decision.set, name) for name in decision.names]
@@ -284,6 +284,7 @@ class Engine:
             self._entries.clear()
             self._since.clear()
             told = None if self._closed else self.on_failure
+        self._settled.set()
         for entry in entries:
             entry.fail(HorovodInternalError(text))
         if told is not None:

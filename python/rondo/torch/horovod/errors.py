@@ -1,5 +1,7 @@
 """The exceptions of Horovod's API."""
 
+import os
+
 
 class HorovodInternalError(RuntimeError):
     """An operation failed: a rank died or left, or the ranks do not agree.
@@ -17,6 +19,13 @@ class HostsUpdatedInterrupt(RuntimeError):
     def __init__(self, skip_sync=False):
         super().__init__("the hosts of the job have changed")
         self.skip_sync = skip_sync
+
+
+def was_forked(what, parent):
+    return HorovodInternalError(
+        f"{what}: this process (pid {os.getpid()}) was forked from a rank (pid "
+        f"{parent}), which keeps its connections; start such a process with spawn"
+    )
 
 
 def not_initialized():

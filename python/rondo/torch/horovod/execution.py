@@ -5,20 +5,26 @@ import torch
 from .request import Request
 
 
+def _is_whole(tensor):
+    return not (tensor.is_floating_point() or tensor.is_complex())
+
+
 def scale(tensor, factor):
     """In place; whole numbers are rounded towards zero."""
     if factor == 1.0:
         return
-    if tensor.is_floating_point() or tensor.is_complex():
-        tensor.mul_(factor)
-    else:
+    if _is_whole(tensor):
         tensor.copy_(tensor.double() * factor)
+    else:
+        tensor.mul_(factor)
 
 
 def _neutral(op, shape, dtype):
     """What a rank that joined adds to a reduction: nothing."""
     value = {"Product": 1}.get(op, 0)
-    if op in ("Min", "Max"):
+    if op in ("Min", "Max") and dtype == torch.bool:
+        value = op == "Min"
+    elif op in ("Min", "Max"):
         info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
         value = info.max if op == "Min" else info.min
     return torch.full(shape, value, dtype=dtype)
@@ -33,26 +39,39 @@ def stand_ins(request):
     ]
 
 
-def _reduced(op, tensors, active, size):
-    """The operator to run, and the factor that remains to be applied."""
-    if op != "Average":
-        return op, 1.0
-    if active == size and all(t.is_floating_point() for t in tensors):
-        return "Average", 1.0
-    return "Sum", 1.0 / active
+class _Reduction:
+    """An operator, and what is to be done to tensors before and after it."""
+
+    def __init__(self, request, active, size):
+        self._request = request
+        self._divisor = 1
+        self.op = request.op
+        if request.op == "Average" and active < size:  # over those that have not joined
+            self.op, self._divisor = "Sum", active
+
+    def begin(self, tensor):
+        factor = self._request.prescale
+        if not _is_whole(tensor):  # divided at once: the sum may be too much for it
+            factor /= self._divisor
+        scale(tensor, factor)
+
+    def end(self, tensor):
+        if self._divisor > 1 and _is_whole(tensor):
+            tensor.div_(self._divisor, rounding_mode="trunc")
+        scale(tensor, self._request.postscale)
 
 
 def allreduce(group, requests, tensors, decision):
     request = requests[0]
     if request.op == "Adasum":
         return [_adasum(group, tensor, request) for tensor in tensors]
+    reduction = _Reduction(request, decision.active, group.size)
     for tensor in tensors:
-        scale(tensor, request.prescale)
-    op, left = _reduced(request.op, tensors, decision.active, group.size)
+        reduction.begin(tensor)
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
-        group.allreduce([t for t in tensors if t.dtype == dtype], op)
+        group.allreduce([t for t in tensors if t.dtype == dtype], reduction.op)
     for tensor in tensors:
-        scale(tensor, left * request.postscale)
+        reduction.end(tensor)
     return tensors
 
 
@@ -111,13 +130,12 @@ def alltoall(group, requests, tensors, decision):
 
 
 def reducescatter(group, requests, tensors, decision):
-    request = requests[0]
+    reduction = _Reduction(requests[0], decision.active, group.size)
     results = []
     for tensor in tensors:
-        scale(tensor, request.prescale)
-        op, left = _reduced(request.op, [tensor], decision.active, group.size)
-        results.append(group.reduce_scatter(tensor, op))
-        scale(results[-1], left * request.postscale)
+        reduction.begin(tensor)
+        results.append(group.reduce_scatter(tensor, reduction.op))
+        reduction.end(results[-1])
     return results
 
 

@@ -6,7 +6,8 @@ import pickle
 import torch
 
 from .errors import HorovodInternalError
-from .operations import broadcast_async_, synchronize
+from .handles import synchronize
+from .operations import broadcast_async_
 from .process_sets import global_process_set
 from .synchronous import allgather, broadcast_
 

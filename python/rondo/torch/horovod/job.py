@@ -7,6 +7,7 @@ import socket
 import torch.distributed as dist
 
 from .. import _rendezvous
+from .errors import was_forked
 
 
 class Job:
@@ -21,9 +22,12 @@ class Job:
         else:
             self._store, self.rank, self.size = dist.HashStore(), 0, 1
         self._meetings = 0
+        self._pid = os.getpid()
 
     def meet(self):
         """The store for the ranks that call this for the same time."""
+        if self._pid != os.getpid():
+            raise was_forked("hvd.init()", self._pid)
         self._meetings += 1
         return self.part(f"hvd{self._meetings}")
 

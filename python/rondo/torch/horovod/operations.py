@@ -6,111 +6,22 @@ without a name meet in the order of their calls.
 
 import collections
 import itertools
-import warnings
 
 import torch
 
-from . import basics
+from . import basics, handles
+from .checks import check_members, check_root, check_tensors, check_writable, splits_of
 from .process_sets import global_process_set
-from .request import Request
+from .reductions import Adasum, Average, Sum, check_reduction, op_of
+from .request import Request, family
 
-Average = "Average"
-Sum = "Sum"
-Adasum = "Adasum"
-Min = "Min"
-Max = "Max"
-Product = "Product"
-_OPS = (Average, Sum, Adasum, Min, Max, Product)
-
-_handles = {}  # number: entry
-_numbers = itertools.count(1)
 _unnamed = collections.defaultdict(itertools.count)
 
 
 def forget():
     """After shutdown."""
-    _handles.clear()
+    handles.forget()
     _unnamed.clear()
-
-
-# ---- Handles ----------------------------------------------------------------
-
-
-def poll(handle):
-    """Whether the operation is over, so that synchronize will not wait."""
-    if handle not in _handles:
-        raise ValueError(
-            f"handle {handle} was not given by an operation, or has been synchronized"
-        )
-    return _handles[handle].done.is_set()
-
-
-def synchronize(handle):
-    """Waits for the operation and gives its result. None for a handle whose
-    result was given before."""
-    entry = _handles.get(handle)
-    if entry is None:
-        return None
-    try:
-        return basics.engine().wait(entry)
-    finally:
-        if entry.done.is_set():
-            _handles.pop(handle, None)
-
-
-class _SparseHandle(int):
-    """Horovod's scripts call the handles of sparse tensors."""
-
-    def __call__(self):
-        return synchronize(self)
-
-
-# ---- Checks -----------------------------------------------------------------
-
-
-def _members(kind, process_set):
-    """The size of the set, if this rank may take part in its operations."""
-    size = process_set.size()
-    if not process_set.included():
-        raise ValueError(f"{kind}: rank {basics.rank()} is not part of {process_set}")
-    return size
-
-
-def check_tensors(kind, tensors, rows=False):
-    if not tensors:
-        raise ValueError(f"{kind}: the list of tensors is empty")
-    for tensor in tensors:
-        if not isinstance(tensor, torch.Tensor):
-            raise ValueError(f"{kind} takes tensors, not {type(tensor).__name__}")
-        if tensor.device.type != "cpu":
-            raise ValueError(
-                f"{kind}: the tensor is on {tensor.device}; rondo.torch takes tensors "
-                "on the CPU: use .cpu()"
-            )
-        if tensor.layout != torch.strided:
-            raise ValueError(f"{kind} takes dense tensors; this one is {tensor.layout}")
-        if rows and tensor.dim() == 0:
-            raise ValueError(f"{kind}: a tensor without dimensions has no rows")
-
-
-def op_of(op, average):
-    """What `op` and the older `average` say together."""
-    if op is not None and average is not None:
-        raise ValueError(
-            "The op parameter supersedes average. Please provide only one of them."
-        )
-    if average is not None:
-        warnings.warn(
-            "average is deprecated; use op=hvd.Average or op=hvd.Sum",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-        return Average if average else Sum
-    if op is None:
-        return Average
-    if op not in _OPS:
-        raise ValueError(f"op is {op!r}; there are {', '.join(_OPS)}")
-    return op
 
 
 def _copies(tensors):
@@ -128,20 +39,19 @@ def _only(results):
 
 
 def _submit(kind, tensors, name, process_set, finish, **fields):
-    entry = _submit_entry(kind, tensors, name, process_set, finish, **fields)
-    handle = next(_numbers)
-    _handles[handle] = entry
-    return handle
+    return handles.add(
+        _submit_entry(kind, tensors, name, process_set, finish, **fields)
+    )
 
 
 def _submit_entry(kind, tensors, name, process_set, finish, **fields):
     engine = basics.engine()
     number = process_set.process_set_id
     if name is None:
-        name = f"noname.{next(_unnamed[kind, number])}"
+        name = f"noname.{next(_unnamed[family(kind), number])}"
     request = Request(
         kind,
-        f"{kind}.{name}",
+        f"{family(kind)}.{name}",
         number,
         [str(tensor.dtype).removeprefix("torch.") for tensor in tensors],
         [list(tensor.shape) for tensor in tensors],
@@ -152,7 +62,8 @@ def _submit_entry(kind, tensors, name, process_set, finish, **fields):
 
 def _reduce(tensors, name, op, prescale, postscale, process_set, finish):
     """In place, of tensors that the operation may change."""
-    size = _members("allreduce", process_set)
+    size = check_members("allreduce", process_set)
+    check_reduction("allreduce", op, tensors)
     if op == Adasum and size & (size - 1):
         raise NotImplementedError(
             f"Adasum needs 1, 2, 4, 8, ... ranks; the process set has {size}"
@@ -192,6 +103,7 @@ def allreduce_async_(
     """The same in place."""
     op = op_of(op, average)
     check_tensors("allreduce", [tensor])
+    check_writable("allreduce", [tensor])
     scales = (prescale_factor, postscale_factor)
 
     def finish(_):
@@ -211,6 +123,7 @@ def grouped_allreduce_async(
 ):
     """Reduces a list of tensors as one operation."""
     op = op_of(op, average)
+    tensors = list(tensors)
     check_tensors("grouped_allreduce", tensors)
     scales = (prescale_factor, postscale_factor)
     return _reduce(_copies(tensors), name, op, *scales, process_set, list)
@@ -229,6 +142,7 @@ def grouped_allreduce_async_(
     op = op_of(op, average)
     tensors = list(tensors)
     check_tensors("grouped_allreduce", tensors)
+    check_writable("grouped_allreduce", tensors)
     scales = (prescale_factor, postscale_factor)
     inner = [tensor.detach() for tensor in tensors]
 
@@ -245,7 +159,11 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
         raise ValueError("sparse_allreduce takes tensors of layout torch.sparse_coo")
     if op not in (Average, Sum):
         raise ValueError(f"sparse_allreduce: op is {op!r}; it takes Average or Sum")
-    _members("sparse_allreduce", process_set)
+    if op == Average and not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(
+            f"sparse_allreduce: {tensor.dtype} has no average; use op=hvd.Sum"
+        )
+    check_members("sparse_allreduce", process_set)
     tensor = tensor.detach().coalesce()
     size = tensor.size()
 
@@ -257,14 +175,15 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
     handle = _submit(
         "sparse_allreduce", parts, name, process_set, finish, op=op, size=list(size)
     )
-    return _SparseHandle(handle)
+    return handles.SparseHandle(handle)
 
 
 def _scatter(tensors, name, op, process_set, prescale, postscale, finish):
-    if op not in _OPS or op == Adasum:
+    if op_of(op, None) == Adasum:
         raise ValueError(f"reducescatter: op is {op!r}; it takes all but Adasum")
     check_tensors("reducescatter", tensors, rows=True)
-    _members("reducescatter", process_set)
+    check_reduction("reducescatter", op, tensors)
+    check_members("reducescatter", process_set)
     scales = {"prescale": float(prescale), "postscale": float(postscale)}
     tensors = _copies(tensors)
     return _submit("reducescatter", tensors, name, process_set, finish, op=op, **scales)
@@ -301,7 +220,7 @@ def grouped_reducescatter_async(
 
 def _gather(tensors, name, process_set, finish):
     check_tensors("allgather", tensors, rows=True)
-    _members("allgather", process_set)
+    check_members("allgather", process_set)
     return _submit("allgather", _copies(tensors), name, process_set, finish)
 
 
@@ -316,18 +235,10 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     return _gather(list(tensors), name, process_set, list)
 
 
-def _check_root(root_rank, process_set):
-    _members("broadcast", process_set)
-    if root_rank not in process_set.ranks:
-        raise ValueError(
-            f"broadcast: root_rank {root_rank} is not one of the ranks of {process_set}"
-        )
-
-
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
     """Gives the tensor of `root_rank`, a rank of the job, to all."""
     check_tensors("broadcast", [tensor])
-    _check_root(root_rank, process_set)
+    check_root(root_rank, process_set)
     tensors = _copies([tensor])
     return _submit("broadcast", tensors, name, process_set, _only, root=root_rank)
 
@@ -335,7 +246,8 @@ def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
     """The same in place."""
     check_tensors("broadcast", [tensor])
-    _check_root(root_rank, process_set)
+    check_writable("broadcast", [tensor])
+    check_root(root_rank, process_set)
 
     def finish(_):
         return tensor
@@ -344,32 +256,11 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
     return _submit("broadcast", inner, name, process_set, finish, root=root_rank)
 
 
-def splits_of(tensor, splits, size):
-    rows = tensor.shape[0]
-    if splits is None:
-        if rows % size:
-            raise ValueError(
-                f"alltoall: {rows} rows cannot be split evenly over {size} ranks; "
-                "give splits"
-            )
-        return [rows // size] * size
-    splits = torch.as_tensor(splits)
-    if splits.dim() != 1 or splits.is_floating_point() or splits.dtype == torch.bool:
-        raise ValueError("alltoall: splits is a vector of whole numbers")
-    splits = splits.tolist()
-    if len(splits) != size or min(splits) < 0 or sum(splits) > rows:
-        raise ValueError(
-            f"alltoall: splits is {splits} for {size} ranks and {rows} rows; it has a "
-            "number of rows for each rank, and their sum is at most the tensor's rows"
-        )
-    return splits
-
-
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
     """Sends splits[i] rows to rank i of the set; gives what came from each, and,
     where splits were given, how many rows did."""
     check_tensors("alltoall", [tensor], rows=True)
-    size = _members("alltoall", process_set)
+    size = check_members("alltoall", process_set)
     rows = splits_of(tensor, splits, size)
 
     def finish(results):
@@ -384,7 +275,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
 
 def barrier(process_set=global_process_set):
     """Returns when all ranks of the set have called it."""
-    _members("barrier", process_set)
+    check_members("barrier", process_set)
     basics.engine().wait(_submit_entry("barrier", [], None, process_set, None))
 
 

@@ -6,19 +6,19 @@ import warnings
 import torch
 
 from .compression import Compression
+from .handles import synchronize
 from .operations import (
-    Adasum,
-    Average,
     allreduce_async_,
     grouped_allreduce_async_,
     sparse_allreduce_async,
-    synchronize,
 )
 from .process_sets import global_process_set
+from .reductions import Adasum, Average
 
 
 def _named(optimizer, named_parameters):
-    """{parameter: name}, with an error for names that will not do."""
+    """{parameter: name} of the optimizer's parameters, which may be some of those
+    that are named; an error for names that will not do."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if named_parameters is None:
         return {p: f"allreduce.noname.{i}" for i, p in enumerate(parameters)}
@@ -42,7 +42,7 @@ def _named(optimizer, named_parameters):
             "named_parameters was specified, but one or more model parameters were "
             f"not named: {without} of the optimizer's {len(parameters)} parameters"
         )
-    return known
+    return {p: known[p] for p in parameters}
 
 
 def _grouped(parameters, groups):
@@ -85,6 +85,7 @@ class _Distributed:
         self._left = dict.fromkeys(self._needed, self.backward_passes_per_step)
         self._handles = {}  # parameter or group: (handle, what it was made of)
         self._ready = {}  # group: parameters whose gradients are there
+        self._sparse = {}  # parameter with sparse gradients: their sparse_dim()
         self._synchronized = False
         self._should_synchronize = True
         self._hooks = [
@@ -143,15 +144,24 @@ class _Distributed:
     def _gradient(self, p):
         """Zeros where none was computed: another rank may have one."""
         if p.grad is None:
-            p.grad = torch.zeros_like(p)
+            p.grad = self._zeros(p)
         if p.grad.is_sparse and self._options["sparse_as_dense"]:
             p.grad = p.grad.to_dense()
         return p.grad
+
+    def _zeros(self, p):
+        """Sparse ones where gradients have been: the ranks have to be alike."""
+        if p not in self._sparse:
+            return torch.zeros_like(p)
+        indices = torch.empty(self._sparse[p], 0, dtype=torch.int64)
+        values = p.new_empty([0, *p.shape[self._sparse[p] :]])
+        return torch.sparse_coo_tensor(indices, values, p.shape)
 
     def _reduce(self, p):
         gradient = self._gradient(p)
         options = {key: self._options[key] for key in ("op", "process_set")}
         if gradient.is_sparse:
+            self._sparse[p] = gradient.sparse_dim()
             handle = sparse_allreduce_async(gradient, self._names[p], **options)
             return handle, None
         packed, ctx = self._options["compression"].compress(gradient)
@@ -194,19 +204,25 @@ class _Distributed:
             p.grad.copy_(reduced)
 
     def synchronize(self):
-        """Waits until all gradients have been reduced."""
+        """Waits until all gradients have been reduced. Where some cannot be, for
+        those that can too: none is under way afterwards."""
         if self._reduces():
             self._begin_missing()
         handles, self._handles = self._handles, {}
-        try:
-            for key, (handle, ctx) in handles.items():
+        self._restart()
+        errors = []
+        for key, (handle, ctx) in handles.items():
+            try:
                 results = synchronize(handle)
-                if not isinstance(key, tuple):
-                    key, results, ctx = (key,), [results], [ctx]
-                for p, reduced, one in zip(key, results, ctx, strict=True):
-                    self._put(p, reduced, one)
-        finally:
-            self._restart()
+            except Exception as error:
+                errors.append(error)
+                continue
+            if not isinstance(key, tuple):
+                key, results, ctx = (key,), [results], [ctx]
+            for p, reduced, one in zip(key, results, ctx, strict=True):
+                self._put(p, reduced, one)
+        if errors:
+            raise errors[0]
         self._synchronized = True
 
     @contextlib.contextmanager
@@ -320,6 +336,8 @@ def DistributedOptimizer(
     inner = type(optimizer)
     made = object.__new__(type(inner.__name__, (before, inner), {}))
     made.__dict__.update(optimizer.__dict__)
+    # A scheduler that was made before has put the optimizer's own step there.
+    made.__dict__.pop("step", None)
     made._distribute(
         named_parameters,
         {

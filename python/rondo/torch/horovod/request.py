@@ -3,6 +3,12 @@
 from typing import NamedTuple
 
 
+def family(kind):
+    """What names of operations begin with. A dense and a sparse tensor of one name
+    meet, so that ranks of which some have a sparse one hear of it."""
+    return kind.removeprefix("sparse_")
+
+
 class Request(NamedTuple):
     """One operation of one rank, as rank 0 hears of it. JSON makes it a list."""
 
@@ -21,8 +27,8 @@ class Request(NamedTuple):
 
     @property
     def title(self):
-        """As texts call it; `name` begins with the kind."""
-        return f'{self.kind} of "{self.name.removeprefix(self.kind + ".")}"'
+        """As texts call it; `name` begins with the family."""
+        return f'{self.kind} of "{self.name.removeprefix(family(self.kind) + ".")}"'
 
 
 # Ranks may have tensors that differ in the number of their rows.

@@ -4,8 +4,10 @@ import torch
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from .operations import Sum, allreduce_async_, synchronize
+from .handles import synchronize
+from .operations import allreduce_async_
 from .process_sets import global_process_set
+from .reductions import Sum
 
 
 def _summed(*vectors):

@@ -3,9 +3,11 @@
 import torch
 
 from . import operations as ops
+from .checks import check_tensors, splits_of
 from .compression import Compression
-from .operations import Average, Sum, op_of, synchronize
+from .handles import synchronize
 from .process_sets import global_process_set
+from .reductions import Average, Sum, op_of
 
 
 def _differentiable(name, run, back):
@@ -46,7 +48,7 @@ _Allreduce = _differentiable("Allreduce", _reduce, _reduce_back)
 
 
 def _reduced(tensors, name, compression, **options):
-    ops.check_tensors("allreduce", tensors)
+    check_tensors("allreduce", tensors)
     packed, contexts = zip(*map(compression.compress, tensors), strict=True)
     results = _Allreduce.apply((name, options), *packed)
     return [
@@ -209,8 +211,8 @@ def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
 def _exchange(context, tensor):
     splits, name, process_set = context
     if splits is None:
-        ops.check_tensors("alltoall", [tensor], rows=True)
-        splits = ops.splits_of(tensor, None, process_set.size())
+        check_tensors("alltoall", [tensor], rows=True)
+        splits = splits_of(tensor, None, process_set.size())
     received, rows = synchronize(ops.alltoall_async(tensor, splits, name, process_set))
     context.append(rows)
     return received, rows
@@ -259,7 +261,7 @@ _Reducescatter = _differentiable("Reducescatter", _scatter, _scatter_back)
 
 
 def _scattered(tensors, name, compression, **options):
-    ops.check_tensors("reducescatter", tensors)
+    check_tensors("reducescatter", tensors)
     packed, contexts = zip(*map(compression.compress, tensors), strict=True)
     results = _Reducescatter.apply((name, options), *packed)
     return [

@@ -1,6 +1,7 @@
 """Timeline: what happened to each tensor, as a Chrome trace."""
 
 import json
+import os
 import threading
 import time
 
@@ -12,6 +13,7 @@ class Timeline:
     def __init__(self):
         self._lock = threading.Lock()
         self._file = None
+        self._pid = 0  # the process that writes it
         self._names = {}  # tensor: its row
         self._open = {}  # tensor: the phase that it is in
 
@@ -22,11 +24,16 @@ class Timeline:
     def start(self, path, rank):
         with self._lock:
             self._file = open(path if rank == 0 else f"{path}.{rank}", "w")
+            self._pid = os.getpid()
             self._file.write("[\n")
+            self._file.flush()
             self._names.clear()
             self._open.clear()
 
     def stop(self):
+        if self._pid != os.getpid():  # forked: the file is the parent's
+            self._file = None
+            return
         with self._lock:
             if self._file is not None:
                 for name in list(self._open):
@@ -49,6 +56,7 @@ class Timeline:
         with self._lock:
             for name in names:
                 self._begin(name, kind.upper())
+            self._flush()
 
     def end(self, names):
         if self._file is None:

@@ -10,25 +10,52 @@ they know each other; their numbers in the group are by that order.
 import contextlib
 import datetime
 import json
+import math
 
 from .. import basics
 from ..settings import Settings
 
 # The time for all that are left to hear of a failure and to say that they are
 # alive. In slices, so that a machine that stands still counts as one of them.
-_SETTLE = [datetime.timedelta(seconds=0.5)] * 10
+_SLICE = datetime.timedelta(seconds=0.5)
+_SETTLE = 5.0
+
+
+def _comes(store, keys, seconds, unless=None):
+    """Waits until they are all there, or another is; whether they came in time."""
+    for _ in range(math.ceil(seconds / _SLICE.total_seconds())):
+        if unless and store.check([unless]):
+            break
+        with contextlib.suppress(RuntimeError):  # a time-out
+            store.wait(keys, _SLICE)
+            return True
+    return False
 
 
 class Regroup:
-    """Of one process; its first group is that of hvd.init()."""
+    """Of one process: the meetings of a job are numbered, whichever function asks
+    for them. The first group is that of hvd.init()."""
 
-    def __init__(self):
-        self._job = basics.process().job
-        self.members = list(range(self._job.size))
+    _of_process = None
+
+    @classmethod
+    def of_process(cls):
+        if cls._of_process is None:
+            cls._of_process = cls(basics.process().job)
+        one = cls._of_process
+        if len(one.members) != basics.size():  # hvd.init() has been called again
+            one.members = list(range(basics.size()))
+        one.watch()
+        return one
+
+    def __init__(self, job):
+        self._job = job
+        self.members = list(range(job.size))
         self._number = 0
-        self._watch()
+        self._store = None  # of a group that was made by a meeting
 
-    def _watch(self):
+    def watch(self):
+        """Says that this rank is alive when its group fails."""
         engine = basics.engine()
         engine.on_failure = self._announce
         if engine.failure():
@@ -40,16 +67,25 @@ class Regroup:
     def _announce(self):
         self._meeting().set(f"alive{self._job.rank}", "1")
 
-    def _decide(self, meeting):
-        """Who is in the next group, in the words of whoever was first to say."""
+    def _connecting(self):
+        """Members that may still try to connect to one that was lost meanwhile."""
+        if self._store is None:
+            return []
+        return [r for r in self.members if not self._store.check([f"up{r}"])]
+
+    def _decide(self, meeting, settings):
+        """Who is in the next group, in the words of whoever was first to say. None
+        if that one was lost before it said so."""
         keys = {rank: f"alive{rank}" for rank in self.members}
-        for slice_ in _SETTLE:
-            with contextlib.suppress(RuntimeError):  # not all are there
-                meeting.wait(list(keys.values()), slice_)
-                break
+        if not _comes(meeting, list(keys.values()), _SETTLE):
+            late = [keys[rank] for rank in self._connecting()]
+            if late:
+                _comes(meeting, late, settings.connect_timeout, unless="members")
         if meeting.add("deciders", 1) == 1:
             left = [rank for rank, key in keys.items() if meeting.check([key])]
             meeting.set("members", json.dumps(left))
+        if not _comes(meeting, ["members"], 2 * _SETTLE):
+            return None
         return json.loads(meeting.get("members"))
 
     def meet_again(self, failed):
@@ -59,19 +95,23 @@ class Regroup:
             basics.leave(failed)
             failed = True
             self._announce()
-            members = self._decide(self._meeting())
+            members = self._decide(self._meeting(), settings)
+            if members is None:
+                self._number += 1
+                continue
             if self._job.rank not in members:
                 raise RuntimeError(
                     f"rank {self._job.rank} was too late: ranks {members} go on "
                     "without it"
                 )
             self.members = members
-            store = self._job.part(f"group{self._number}")
+            self._store = self._job.part(f"group{self._number}")
             self._number += 1
             try:
                 rank = members.index(self._job.rank)
-                basics.start(store, rank, len(members), settings)
-                self._watch()
+                basics.start(self._store, rank, len(members), settings)
+                self._store.set(f"up{self._job.rank}", "1")
+                self.watch()
                 return
             except RuntimeError:
                 # One more was lost before the others could connect to it.

@@ -3,27 +3,41 @@
 import functools
 import logging
 
+import torch
+
 from .. import basics
 from ..errors import HorovodInternalError, HostsUpdatedInterrupt
+from ..synchronous import broadcast
+from .patience import Patience
 from .regroup import Regroup
 
 log = logging.getLogger("rondo.torch")
 
 
+def _rank_0_says(yes):
+    told = torch.tensor([int(yes)])
+    return bool(broadcast(told, 0, name="elastic.patience").item())
+
+
 def run(func):
     """Decorates func(state, ...): where an operation fails because a rank was
     lost, the state goes back to its last commit, the ranks that are left meet, and
-    func is called again."""
+    func is called again. A failure that comes back though no rank was lost, without
+    a commit in between or many times, is raised."""
 
     @functools.wraps(func)
     def wrapper(state, *args, **kwargs):
         if not basics.is_initialized():
             basics.init()
-        regroup = Regroup()
-        failed_at = None  # the number of commits when nobody was lost
-        skip_sync = False
+        regroup = Regroup.of_process()
+        patience = Patience()
+        failure, skip_sync, again = None, False, False
         while True:
             try:
+                if again:
+                    if _rank_0_says(patience.is_over):
+                        break
+                    state.on_reset()
                 if not skip_sync:
                     state.sync()
                 return func(state, *args, **kwargs)
@@ -33,13 +47,12 @@ def run(func):
                 state.restore()
             except HostsUpdatedInterrupt as update:
                 failure, skip_sync = None, update.skip_sync
-            before = regroup.members
+            before, again = regroup.members, True
             regroup.meet_again(failure is not None)
-            if failure is not None and regroup.members == before:
-                # All are there, and nothing was achieved since it failed before.
-                if failed_at == state.commits:
-                    raise failure
-                failed_at = state.commits
-            state.on_reset()
+            if regroup.members != before:
+                patience.lost()
+            elif failure is not None:
+                patience.failed(state._commits)
+        raise failure or HorovodInternalError("rank 0 has failed too often")
 
     return wrapper

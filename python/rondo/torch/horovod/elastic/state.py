@@ -11,7 +11,7 @@ from ..functions import (
     broadcast_optimizer_state,
     broadcast_parameters,
 )
-from ..operations import Max
+from ..reductions import Max
 from ..synchronous import allreduce
 from .sampler import ElasticSampler
 
@@ -22,7 +22,7 @@ class State:
     def __init__(self, **kwargs):
         self._reset_callbacks = []
         self._hosts_updated = False
-        self.commits = 0
+        self._commits = 0  # that all ranks have made
         for name, value in kwargs.items():
             setattr(self, name, value)
 
@@ -45,8 +45,8 @@ class State:
     def commit(self):
         """Saves the state: this is what training goes back to."""
         self.save()
-        self.commits += 1
         self.check_host_updates()
+        self._commits += 1
 
     def check_host_updates(self):
         """Raises HostsUpdatedInterrupt, on all ranks, if one was told so."""
