@@ -141,7 +141,16 @@ def small_cases():
 class RondoTrainer:
     """A case in Rondo."""
 
-    def __init__(self, case, inter=1, intra=2, layout="NHWC", rate=RATE, config=None):
+    def __init__(
+        self,
+        case,
+        inter=1,
+        intra=2,
+        layout="NHWC",
+        rate=RATE,
+        config=None,
+        strategy=None,
+    ):
         import rondo as rd
         from rondo import models
 
@@ -163,6 +172,8 @@ class RondoTrainer:
         self.model = getattr(models, case.model)(**case.sizes, **options)
         self.loss = models.loss(self.y, self.model(self.x, **call))
         optimizer = rd.train.MomentumOptimizer(rate, MOMENTUM)
+        if strategy:
+            optimizer = strategy.distribute(optimizer)
         self.train = models.train_op(optimizer, self.loss)
         self.feeds = {self.x: inputs, self.y: labels}
         self.variables = rd.trainable_variables()
@@ -170,7 +181,8 @@ class RondoTrainer:
             inter_op_parallelism_threads=inter, intra_op_parallelism_threads=intra
         )
         self.session = rd.Session(config=config)
-        self.session.run(rd.global_variables_initializer())
+        begin = strategy.initializer if strategy else rd.global_variables_initializer
+        self.session.run(begin())
 
     def step(self):
         return float(self.session.run([self.loss, self.train], self.feeds)[0])
@@ -201,9 +213,11 @@ class RondoTrainer:
 
 class TorchTrainer:
     """A case in PyTorch: in its own layout of images or channels last, eager or
-    compiled."""
+    compiled, alone or distributed over the ranks of the process group."""
 
-    def __init__(self, case, threads=2, channels_last=False, compiled=False):
+    def __init__(
+        self, case, threads=2, channels_last=False, compiled=False, distributed=False
+    ):
         import torch
         import torch_models
 
@@ -229,6 +243,8 @@ class TorchTrainer:
             self.x = self.x.contiguous(memory_format=kind)
             self.model = self.model.to(memory_format=kind)
         self.run = torch.compile(self.model) if compiled else self.model
+        if distributed:
+            self.run = torch.nn.parallel.DistributedDataParallel(self.run)
         self.optimizer = torch.optim.SGD(
             self.model.parameters(), lr=RATE, momentum=MOMENTUM
         )
