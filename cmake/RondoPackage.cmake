@@ -109,6 +109,7 @@ set(headers
   rondo/models/resnet.h
   rondo/models/training.h
   rondo/models/vgg.h
+  rondo/ps/kv_mode.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
   rondo/runtime/run_options.h

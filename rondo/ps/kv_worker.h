@@ -101,7 +101,8 @@ class KvWorker {
   // of this, by which a copy of the key stays what the servers have; at first,
   // and after forget_rows(), all. `changed` is good once the work is.
   KvWork push_pull_rows(std::string_view key, const Tensor& indices,
-                        const Tensor& rows, std::shared_ptr<KvRows> changed,
+                        const Tensor& rows,
+                        const std::shared_ptr<KvRows>& changed,
                         PushOptions options = {});
   Status forget_rows(std::string_view key);
 

@@ -157,7 +157,7 @@ void KvWorker::send_rows(const Part& part, const PushOptions& options,
 
 KvWork KvWorker::push_pull_rows(std::string_view key, const Tensor& indices,
                                 const Tensor& rows,
-                                std::shared_ptr<KvRows> changed,
+                                const std::shared_ptr<KvRows>& changed,
                                 PushOptions options) {
   const Result<Divided> found = divide(key, indices, rows);
   if (!found.ok()) return refuse(found.status(), options.done);

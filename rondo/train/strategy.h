@@ -18,8 +18,7 @@
 
 #include "rondo/base/env.h"
 #include "rondo/collectives/communicator.h"
-#include "rondo/ps/kv_rules.h"
-#include "rondo/ps/kv_worker.h"
+#include "rondo/ps/kv_mode.h"
 #include "rondo/runtime/session.h"
 #include "rondo/train/exchanged_gradients.h"
 #include "rondo/train/joint_gradients.h"
@@ -52,6 +51,7 @@ struct ParameterServerOptions {
 };
 
 class DistributedOptimizer;
+class KvWorker;
 
 // Copies are the same strategy. The ring's communicator closes with the last of
 // them and the last session that ran its graph, or by close(). Any thread, but
