@@ -267,9 +267,11 @@ TEST(ParameterServer, AStepThatDidNotBeginEndsNothing) {
     Node& train = together.minimize(rank.model.loss);
     Session session(rank.model.graph, {.intra_op_threads = 1});
     session.run(rank.strategy.initializer(rank.model.graph)).value();
-    const Tensor odd = Tensor::zeros({2, 2}, DType::kI64);
-    EXPECT_FALSE(session.run(train, {{rank.model.ids, odd}}).ok());
-    session.run(train, {{rank.model.ids, share(0, 0, 1)}}).value();
+    const std::vector<Feed> fed = {{rank.model.ids, share(0, 0, 1)}};
+    Session wide(rank.model.graph, {.devices = {{"cpu", 2}}});
+    EXPECT_THAT(wide.run(train, fed).message(),
+                HasSubstr("need a session with one device"));
+    session.run(train, fed).value();
   });
 }
 

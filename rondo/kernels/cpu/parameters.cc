@@ -94,9 +94,8 @@ class PushKernel : public ParameterKernel, public RunScope {
                  "taken, and the other ranks may wait for it: train outside of "
                  "branches");
   }
-  // One that did not begin, for what it was fed, was no step. The end of the
-  // data before the first push is no failure: the others may
-  // have come to theirs too.
+  // One that did not begin was no step. The end of the data before the first
+  // push is no failure: the others may have come to theirs too.
   void end_run(Resources& of_run, const Status& status) override {
     if (status.ok()) return;
     const auto pushed = pushed_in(of_run);
