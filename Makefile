@@ -38,7 +38,7 @@ configure = echo 'cmake --preset $(1) $(CMAKE_ARGS)'; \
 # leaves goes where a second demo may overwrite it.
 demo: setup-demo
 	@$(call configure,release)
-	cmake --build build -j $(JOBS) --target rondo_cli
+	cmake --build build -j $(JOBS) --target rondo_cli hello
 	@rm -rf build/demo
 	build/rondo train lenet --data fashion-mnist -n 4 --strategy ring --epochs 3 \
 	  --batch 128 --lr 0.05 --decay cosine --speedup \

@@ -109,35 +109,65 @@ def test_cpp_factors_train_as_one_process():
 
 
 JOIN = """
-import numpy as np
 import rondo as rd
 
 strategy = rd.train.Ring(join=True)
 data = rd.data.Dataset.range(2 + 3 * strategy.rank)
 value = rd.cast(data.make_one_shot_iterator().get_next(), rd.float32)
 w = rd.get_variable("w", [2, 2], initializer=rd.zeros_initializer())
-opt = strategy.distribute(rd.train.AdamOptimizer(0.1))
+rate = 0.1
+opt = strategy.distribute(rd.train.AdamOptimizer(rate))
 global_step = rd.train.get_or_create_global_step()
-train_op = opt.minimize(rd.reduce_sum(w * (value + 1.0)), global_step)
-with rd.train.MonitoredSession() as session:
-    mine = 0
-    try:
-        while True:
-            session.run(train_op)
-            mine += 1
-    except rd.OutOfRangeError:
-        strategy.join(session)
+loss = rd.reduce_sum(w * (value + 1.0))
+train_op = opt.minimize(loss, global_step)
+hooks = []
+"""
+JOINED = """
     strategy.check_replicas(session)
-    print(f"{mine} of {session.run(global_step)}", flush=True)
+    steps = session.run_step_fn(lambda context: context.session.run(global_step))
+    print(f"joined at {steps}", flush=True)
 """
 
 
-def test_ranks_with_fewer_data_join(tmp_path):
-    program = tmp_path / "join.py"
-    program.write_text(JOIN)
+def joined(program):
+    """What three ranks print that have 2, 5 and 8 batches."""
     done = rondo_run("-n", 3, "--no-prefix", "--", sys.executable, program)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(done.stdout.split("\n")) == ["", "2 of 8", "5 of 8", "8 of 8"]
+    return sorted(done.stdout.split("\n"))
+
+
+def test_ranks_with_fewer_data_join_as_the_text_says(tmp_path):
+    program = tmp_path / "join.py"
+    text = (EXAMPLES.parent / "docs/strategies.md").read_text()
+    parts = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    (loop,) = [part for part in parts if "strategy.join(session)" in part]
+    program.write_text(JOIN + loop + JOINED)
+    assert joined(program) == ["", *["joined at 8"] * 3]
+
+
+def test_hooks_do_not_hear_of_joined_steps(tmp_path):
+    program = tmp_path / "join.py"
+    program.write_text(
+        JOIN.replace("rate = 0.1", "rate = rd.placeholder(rd.float32, [])")
+        + """
+hooks = [rd.train.StopAtStepHook(6), rd.train.NanTensorHook(loss)]
+with rd.train.MonitoredSession(hooks=hooks) as session:
+    mine = 0
+    try:
+        while not session.should_stop():
+            session.run(train_op, {rate: 0.1})
+            mine += 1
+    except rd.OutOfRangeError:
+        pass
+    print(f"{mine} of its own")
+    strategy.join(session, {rate: 0.1})
+"""
+        + JOINED
+    )
+    assert joined(program) == [
+        *["", "2 of its own", "5 of its own", "6 of its own"],
+        *["joined at 6"] * 3,
+    ]
 
 
 def test_single_ranks_train_for_themselves():

@@ -65,7 +65,7 @@ def test_remote_memory_off(buffers):
 def test_no_rights_on_each_other(buffers):
     # Processes that may not be traced: neither their memory nor their
     # descriptors can be reached.
-    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    user = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
     calls = [*CALLS, "transports", "broadcast:f32:3000000:1", "gather:f32:400000:1"]
     done = rondo_run(
         *["-n", 3, "--", *user, WORKER, "--undumpable", "--buffers", buffers, *calls]

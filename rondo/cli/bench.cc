@@ -143,7 +143,7 @@ Result<int> as_threads(const BenchArguments& args,
 }
 
 Result<int> as_processes(const BenchArguments& args) {
-  RunOptions run;
+  LaunchOptions run;
   RONDO_ASSIGN_OR_RETURN(run.hosts,
                          assign_ranks({{"localhost", args.ranks}}, args.ranks));
   run.prefix = false;

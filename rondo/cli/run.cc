@@ -164,9 +164,9 @@ Status check(const RunArguments& args, const CommandLine& line) {
   return {};
 }
 
-Result<RunOptions> run_options(const RunArguments& args,
-                               const CommandLine& line, const Env& env) {
-  RunOptions options;
+Result<LaunchOptions> run_options(const RunArguments& args,
+                                  const CommandLine& line, const Env& env) {
+  LaunchOptions options;
   options.argv = line.program;
   RONDO_ASSIGN_OR_RETURN(const auto hosts,
                          chosen_hosts(args, env, &options.use_srun));
@@ -227,7 +227,7 @@ Result<int> run(const RunArguments& args, const CommandLine& line) {
     return become_program(args, line, env);
   }
   RONDO_RETURN_IF_ERROR(check_servers(args, env));
-  RONDO_ASSIGN_OR_RETURN(const RunOptions options,
+  RONDO_ASSIGN_OR_RETURN(const LaunchOptions options,
                          run_options(args, line, env));
   return run_job(options);
 }

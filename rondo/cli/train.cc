@@ -33,6 +33,9 @@ constexpr const char* kFooter =
     "files, or, for gpt, a text file. Ctrl-C ends with a checkpoint.\n"
     "On several hosts: rondo run --hosts a:2,b:2 -- rondo train ...";
 
+// For the checkpoint that Ctrl-C asks for.
+constexpr Duration kLastCheckpoint = std::chrono::seconds(30);
+
 struct TrainArguments {
   TrainOptions options;
   std::string config;
@@ -73,7 +76,11 @@ Status apply_config(CLI::App& command, const std::string& path) {
   return {};
 }
 
-// As one of the workers.
+void print_failure(const Status& status) {
+  std::fprintf(stderr, "rondo train: %s\n", status.message().c_str());
+}
+
+// As one of the workers. All fail with the same code, whoever is the first.
 Result<int> work(const TrainArguments& args, const JobEnv& job) {
   if (args.workers->count() > 0 && args.options.workers != job.size)
     return error(Code::kInvalidArgument,
@@ -82,10 +89,14 @@ Result<int> work(const TrainArguments& args, const JobEnv& job) {
   // For Strategy::from_env(), where another launcher started the job.
   if (!args.options.strategy.empty())
     setenv("RONDO_STRATEGY", args.options.strategy.c_str(), 1);
+  if (args.options.staleness >= 0)
+    setenv("RONDO_STALENESS", std::to_string(args.options.staleness).c_str(),
+           1);
   const Status status = train(args.options);
-  if (status.code() == Code::kCancelled) return 1;  // another one says why
-  RONDO_RETURN_IF_ERROR(status);
-  return 0;
+  if (status.ok()) return 0;
+  // Where it is cancelled, another one says why.
+  if (status.code() != Code::kCancelled) print_failure(status);
+  return 1;
 }
 
 Result<int> launch(const TrainArguments& args, const CommandLine& line) {
@@ -94,7 +105,7 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
     return error(Code::kInvalidArgument, "-n {}: expected 1 to {} workers",
                  options.workers, kMaxRanks);
   RONDO_RETURN_IF_ERROR(check(options));
-  RunOptions run;
+  LaunchOptions run;
   RONDO_ASSIGN_OR_RETURN(run.hosts,
                          assign_ranks({{"localhost", options.workers}}, 0));
   run.prefix = false;
@@ -103,6 +114,7 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
   if (const int columns = terminal_columns(); columns > 0)
     run.argv.push_back(fmt::format("--columns={}", columns));
   run.servers = options.servers;
+  run.term_time = kLastCheckpoint;
   if (!options.strategy.empty())
     run.environment["RONDO_STRATEGY"] = options.strategy;
   if (options.staleness >= 0)
@@ -138,7 +150,8 @@ void add_options(CLI::App& command, TrainArguments& args) {
   text("--strategy", options.strategy,
        "How they train together: single, ring, allreduce, ps, ps-async, ssp",
        "NAME");
-  number("--servers", options.servers, "Parameter servers for ps, ps-async, ssp");
+  number("--servers", options.servers,
+         "Parameter servers for ps, ps-async, ssp");
   number("--staleness", options.staleness,
          "With ssp: steps that a worker may be ahead of the slowest");
   number("--epochs", options.epochs, "How often to go through the data")
@@ -183,8 +196,7 @@ void add_train_command(CLI::App& app, CommandLine& line) {
     line.action = [args, command, &line] {
       const Result<int> code = run(*args, *command, line);
       if (code.ok()) return *code;
-      std::fprintf(stderr, "rondo train: %s\n",
-                   code.status().message().c_str());
+      print_failure(code.status());
       return code.status().code() == Code::kInvalidArgument ? kUsageError : 1;
     };
   });

@@ -122,7 +122,7 @@ Result<int> tune(TuneArguments args) {
     if (args.ranks < 2)
       return error(Code::kInvalidArgument, "-n {}: two ranks at least",
                    args.ranks);
-    RunOptions run;
+    LaunchOptions run;
     RONDO_ASSIGN_OR_RETURN(
         run.hosts, assign_ranks({{"localhost", args.ranks}}, args.ranks));
     run.prefix = false;

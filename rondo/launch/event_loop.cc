@@ -41,9 +41,11 @@ void EventLoop::later(Callback callback) {
 
 void EventLoop::run_once() {
   epoll_event events[256];
-  const int count = epoll_wait(epoll_.get(), events, 256, wait_ms());
+  const int wait = wait_ms();
+  std::vector<Callback> due = std::exchange(later_, {});
+  const int count = epoll_wait(epoll_.get(), events, 256, wait);
   for (int i = 0; i < count; ++i) call_ready(events[i]);
-  for (Callback& callback : std::exchange(later_, {})) callback();
+  for (Callback& callback : due) callback();
   call_timers();
 }
 

@@ -32,7 +32,8 @@ class EventLoop {
   void forget(int fd);
   // Calls once, after `delay`.
   void after(Duration delay, Callback callback);
-  // Calls once, after every descriptor that is ready now had its call.
+  // Calls once, after every descriptor that is ready now had its call, even one
+  // that became so since the last look.
   void later(Callback callback);
   // Waits for the next event or timer and handles all that are due.
   void run_once();

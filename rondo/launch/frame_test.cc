@@ -55,6 +55,7 @@ TEST(JobSpec, SurvivesTheWire) {
   spec.first_rank = 4;
   spec.count = 2;
   spec.world_size = 6;
+  spec.term_time = std::chrono::milliseconds(12345);
   const JobSpec back = decode_job_spec(encode_job_spec(spec)).value();
   EXPECT_EQ(back.argv, spec.argv);
   EXPECT_EQ(back.environment, spec.environment);
@@ -63,6 +64,7 @@ TEST(JobSpec, SurvivesTheWire) {
   EXPECT_EQ(back.first_rank, 4);
   EXPECT_EQ(back.count, 2);
   EXPECT_EQ(back.world_size, 6);
+  EXPECT_EQ(back.term_time, spec.term_time);
 }
 
 TEST(JobSpec, EveryTruncationIsAnError) {

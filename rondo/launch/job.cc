@@ -17,10 +17,8 @@ namespace {
 
 // After the agents' own SIGKILL: an agent that has not come back by then, or
 // the connection to it, is cut.
-constexpr Duration kCutOff =
-    LocalJob::kTermTime + std::chrono::milliseconds(1000);
-constexpr Duration kGiveUp =
-    LocalJob::kTermTime + std::chrono::milliseconds(1400);
+constexpr Duration kCutOff = std::chrono::milliseconds(1000);
+constexpr Duration kGiveUp = std::chrono::milliseconds(1400);
 
 constexpr Duration kLastWords = std::chrono::milliseconds(300);
 
@@ -186,11 +184,15 @@ void Job::end_all() {
   if (ending_) return;
   ending_ = true;
   pause_all(false);
-  for (Agent& agent : agents_) agent.link->terminate();
-  loop_->after(kCutOff, [this] {
+  // Servers after the ranks, which may need them to end well.
+  const bool idle = still_running().empty();
+  for (Agent& agent : agents_)
+    if (idle || !is_server(agent.link->spec().first_rank))
+      agent.link->terminate();
+  loop_->after(options_.term_time + kCutOff, [this] {
     for (Agent& agent : agents_) agent.link->abandon();
   });
-  loop_->after(kGiveUp, [this] { out_of_time_ = true; });
+  loop_->after(options_.term_time + kGiveUp, [this] { out_of_time_ = true; });
 }
 
 void Job::end_idle_servers() {

@@ -21,6 +21,7 @@ struct JobOptions {
   int min_ranks = 0;    // that go on without those that failed; 0: all
   Duration timeout{0};  // 0: none
   Duration grace{0};
+  Duration term_time = kTermTime;
   RankOutputOptions output;
 };
 

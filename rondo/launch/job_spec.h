@@ -6,9 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/clock.h"
 #include "rondo/base/status.h"
 
 namespace rondo {
+
+// How long processes have between SIGTERM and SIGKILL.
+inline constexpr Duration kTermTime = std::chrono::seconds(3);
 
 struct JobSpec {
   std::vector<std::string> argv;  // the program and its arguments
@@ -20,6 +24,7 @@ struct JobSpec {
   int first_rank = 0;
   int count = 1;
   int world_size = 1;
+  Duration term_time = kTermTime;  // whole milliseconds travel
 };
 
 // Strings and numbers one after another, each string with its length; only

@@ -25,7 +25,7 @@ std::string shell_quote(const std::string& word) {
   return quoted + "'";
 }
 
-Result<std::vector<std::string>> agent_command(const RunOptions& options,
+Result<std::vector<std::string>> agent_command(const LaunchOptions& options,
                                                const std::string& host) {
   RONDO_ASSIGN_OR_RETURN(const std::string own, own_path());
   if (is_here(host)) return std::vector<std::string>{own, "remote-agent"};
@@ -46,14 +46,14 @@ Result<std::vector<std::string>> agent_command(const RunOptions& options,
   return command;
 }
 
-std::vector<std::string> remote_hosts(const RunOptions& options) {
+std::vector<std::string> remote_hosts(const LaunchOptions& options) {
   std::vector<std::string> hosts;
   for (const HostRanks& ranks : options.hosts)
     if (!is_here(ranks.host)) hosts.push_back(ranks.host);
   return hosts;
 }
 
-int world_size(const RunOptions& options) {
+int world_size(const LaunchOptions& options) {
   int size = 0;
   for (const HostRanks& ranks : options.hosts) size += ranks.count;
   return size;
@@ -61,7 +61,7 @@ int world_size(const RunOptions& options) {
 
 // What every rank of the job is told, on every host.
 Result<std::map<std::string, std::string>> job_environment(
-    const RunOptions& options, const TcpStoreServer& store,
+    const LaunchOptions& options, const TcpStoreServer& store,
     const std::string& token) {
   std::map<std::string, std::string> variables;
   for (const auto& [name, value] : process_environment())
@@ -81,7 +81,7 @@ Result<std::map<std::string, std::string>> job_environment(
   return variables;
 }
 
-Status check(const RunOptions& options) {
+Status check(const LaunchOptions& options) {
   if (options.argv.empty())
     return error(Code::kInvalidArgument, "no program to run");
   const int size = world_size(options);
@@ -93,7 +93,7 @@ Status check(const RunOptions& options) {
 
 // Adds the job's parameter servers, which are rondo itself, as evenly to the
 // hosts as can be. They are numbered behind the ranks.
-Status add_servers(Job& job, const RunOptions& options, JobSpec spec) {
+Status add_servers(Job& job, const LaunchOptions& options, JobSpec spec) {
   const auto hosts = static_cast<int>(options.hosts.size());
   spec.first_rank = spec.world_size;
   spec.world_size += options.servers;
@@ -116,7 +116,7 @@ Status add_servers(Job& job, const RunOptions& options, JobSpec spec) {
 
 }  // namespace
 
-Result<int> run_job(const RunOptions& options) {
+Result<int> run_job(const LaunchOptions& options) {
   RONDO_RETURN_IF_ERROR(check(options));
   ensure_standard_streams();
   signal(SIGPIPE, SIG_IGN);
@@ -132,6 +132,7 @@ Result<int> run_job(const RunOptions& options) {
   job_options.output.servers = options.servers;
   job_options.timeout = options.timeout;
   job_options.grace = options.grace;
+  job_options.term_time = options.term_time;
   job_options.min_ranks = options.min_ranks;
   job_options.output.prefix = options.prefix;
   job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
@@ -153,6 +154,7 @@ Result<int> run_job(const RunOptions& options) {
           .lexically_normal();
   spec.directory_required = !options.directory.empty();
   spec.world_size = job_options.ranks;
+  spec.term_time = options.term_time;
   for (const HostRanks& ranks : options.hosts) {
     spec.first_rank = ranks.first_rank;
     spec.count = ranks.count;

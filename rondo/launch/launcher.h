@@ -12,7 +12,7 @@
 
 namespace rondo {
 
-struct RunOptions {
+struct LaunchOptions {
   std::vector<std::string> argv;  // the program and its arguments
   // Where the ranks run. A host named "localhost" is this one, without ssh.
   std::vector<HostRanks> hosts;
@@ -26,6 +26,9 @@ struct RunOptions {
   std::string port_range;  // RONDO_PORT_RANGE, and for the store
   Duration timeout{0};     // of the whole job; 0: none
   Duration grace = std::chrono::seconds(5);  // for the others, after a failure
+  // Between asking the ranks to end and making them; a second signal to the
+  // launcher does not wait for it.
+  Duration term_time = std::chrono::seconds(3);
   // That go on when others have failed, for programs that meet again; 0: all.
   int min_ranks = 0;
   bool prefix = true;
@@ -52,6 +55,6 @@ struct RunOptions {
 // Called from the main thread: it handles SIGINT, SIGTERM and SIGHUP meanwhile
 // and reads and writes the process's standard streams. Returns an error, with
 // nothing started, when the options cannot work.
-Result<int> run_job(const RunOptions& options);
+Result<int> run_job(const LaunchOptions& options);
 
 }  // namespace rondo

@@ -28,7 +28,7 @@ bool is_directory(const std::string& path) {
 Result<std::unique_ptr<LocalJob>> LocalJob::start(EventLoop& loop,
                                                   const JobSpec& spec,
                                                   Listener& listener) {
-  std::unique_ptr<LocalJob> job(new LocalJob(loop, listener));
+  std::unique_ptr<LocalJob> job(new LocalJob(loop, listener, spec.term_time));
   RONDO_RETURN_IF_ERROR(job->start_ranks(spec));
   return job;
 }
@@ -161,7 +161,7 @@ void LocalJob::terminate() {
   terminating_ = true;
   signal_all(SIGTERM);
   signal_all(SIGCONT);  // a stopped process takes SIGTERM once it goes on
-  loop_.after(kTermTime, [this, alive = std::weak_ptr(alive_)] {
+  loop_.after(term_time_, [this, alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) kill();
   });
   if (!ticking_) tick();

@@ -21,9 +21,6 @@ namespace rondo {
 // kills it when the thread that called start() ends.
 class LocalJob {
  public:
-  // How long processes have between SIGTERM and SIGKILL.
-  static constexpr Duration kTermTime = std::chrono::seconds(3);
-
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -45,7 +42,7 @@ class LocalJob {
   ~LocalJob();
 
   // SIGTERM to every process of the job, SIGKILL to what is left after
-  // kTermTime. What ranks leave behind is ended like this too.
+  // the job's term_time. What ranks leave behind is ended like this too.
   void terminate();
   // SIGKILL to every process of the job.
   void kill();
@@ -65,8 +62,11 @@ class LocalJob {
     }
   };
 
-  LocalJob(EventLoop& loop, Listener& listener)
-      : loop_(loop), listener_(listener), alive_(std::make_shared<int>()) {}
+  LocalJob(EventLoop& loop, Listener& listener, Duration term_time)
+      : loop_(loop),
+        listener_(listener),
+        term_time_(term_time),
+        alive_(std::make_shared<int>()) {}
   Status start_ranks(const JobSpec& spec);
   void watch(Rank& rank, Stream stream);
   // Reads what is there, at most `limit` bytes.
@@ -79,6 +79,7 @@ class LocalJob {
 
   EventLoop& loop_;
   Listener& listener_;
+  const Duration term_time_;
   std::shared_ptr<int> alive_;  // timers look whether the job still is
   std::vector<std::unique_ptr<Rank>> ranks_;
   int running_ = 0;

@@ -42,8 +42,9 @@ void Step::begin(const Options& options) {
   status_ = {};
   if (options.rendezvous && !plan_.scopes.empty())
     fail(error(Code::kInvalidArgument,
-               "exchanges between ranks need a session with one device: their "
-               "order within a step on several is nobody's to decide"));
+               "exchanges between ranks, and gradients of several runs, need a "
+               "session with one device: on several, nobody decides about "
+               "their order within a step, or knows how all of it ended"));
   fetched_.assign(plan_.subgraph.fetches.size(), Tensor());
   is_fetched_.assign(plan_.subgraph.fetches.size(), 0);
   Iteration& iteration = *root_.live.front();

@@ -10,6 +10,7 @@
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/print.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/runs.h"
 #include "rondo/graph/ops/state.h"
@@ -183,6 +184,90 @@ TEST(MeanOfRuns, LeavesOutOnlyWhatNeedsIt) {
   for (int i = 0; i < 4; ++i) session.run({}, {}, {&use, &count}).value();
   EXPECT_FLOAT_EQ(session.run(runs).value().span<float>()[0], 4);
   EXPECT_FLOAT_EQ(session.run(sum).value().span<float>()[0], 3 * 1 + 3 * 3);
+}
+
+// A loader that reads each batch into the same memory.
+TEST(RowsOfRuns, KeepsWhatTheCallerWritesOver) {
+  Graph graph;
+  const Value values = placeholder(graph, {.shape = {1, 1}});
+  const Value at = placeholder(graph, {.dtype = DType::kI64, .shape = {1}});
+  const Rows rows = rows_of_runs({values, at}, 2);
+  const Value table = variable(graph, zeros(graph, {3, 1}), {.name = "table"});
+  Node& add = *scatter_add(table, rows.indices, rows.values).node;
+  Session session(graph);
+  session.run(initializer(graph)).value();
+  Tensor value = Tensor::empty({1, 1});
+  Tensor index = Tensor::empty({1}, DType::kI64);
+  for (const int64_t i : {0, 2}) {
+    value.span<float>()[0] = static_cast<float>(10 + i);
+    index.span<int64_t>()[0] = i;
+    session.run(add, {{values, value}, {at, index}}).value();
+  }
+  EXPECT_THAT(session.run(table).value().span<float>(), ElementsAre(5, 0, 6));
+}
+
+// Two means of three runs: the first is counted, then the run may fail, then
+// the second is counted.
+struct TwoMeans {
+  TwoMeans() {
+    const PlaceholderOptions flag{.dtype = DType::kBool, .shape = {}};
+    begins = placeholder(graph, flag);
+    goes_on = placeholder(graph, flag);
+    const Value first = mean_after(assert_that(begins, {}));
+    // Also where the mean is not there yet.
+    Node& counted = graph.add({.op = "Await", .control_inputs = {first.node}});
+    const Value second = [&] {
+      const ControlScope after(graph, {&counted});
+      return mean_after(assert_that(goes_on, {}));
+    }();
+    for (const Value& mean : {first, second}) {
+      totals.push_back(variable(graph, zeros(graph, {})));
+      add.push_back(assign_add(totals.back(), mean).node);
+    }
+  }
+  Value mean_after(Node& node) {
+    const ControlScope after(graph, {&node});
+    return mean_of_runs(identity(constant(graph, 1.0, DType::kF32)), 3);
+  }
+
+  Graph graph;
+  Value begins, goes_on;
+  std::vector<Value> totals;
+  std::vector<Node*> add;
+};
+
+TEST(MeanOfRuns, ARunThatFailsHalfwayLeavesAllAlike) {
+  TwoMeans model;
+  Session session(model.graph);
+  session.run(initializer(model.graph)).value();
+  const auto run = [&](bool begins, bool goes_on) {
+    return session
+        .run({},
+             {{model.begins, Tensor::full({}, begins)},
+              {model.goes_on, Tensor::full({}, goes_on)}},
+             model.add)
+        .ok();
+  };
+  const auto totals = [&] {
+    std::vector<float> found;
+    const auto tensors = session.run(model.totals, {}).value();
+    for (const Tensor& total : tensors) found.push_back(total.span<float>()[0]);
+    return found;
+  };
+  // Those before it count no more.
+  EXPECT_TRUE(run(true, true));
+  EXPECT_FALSE(run(true, false));
+  EXPECT_TRUE(run(true, true));
+  EXPECT_TRUE(run(true, true));
+  EXPECT_THAT(totals(), ElementsAre(0, 0));
+  EXPECT_TRUE(run(true, true));
+  EXPECT_THAT(totals(), ElementsAre(1, 1));
+  // One that comes to neither, as at the end of the data, changes nothing.
+  EXPECT_TRUE(run(true, true));
+  EXPECT_FALSE(run(false, true));
+  EXPECT_TRUE(run(true, true));
+  EXPECT_TRUE(run(true, true));
+  EXPECT_THAT(totals(), ElementsAre(2, 2));
 }
 
 }  // namespace

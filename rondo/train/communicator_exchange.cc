@@ -36,17 +36,25 @@ Shape with_rows(const Shape& shape, int64_t rows) {
 
 }  // namespace
 
+Status CommunicatorExchange::checked(Status status) const {
+  if (!chooses_ || status.code() != Code::kMismatch) return status;
+  return status.with_context(
+      "if the graphs of the ranks know batches of different sizes, only some "
+      "of them may have chosen factors: give all the same batch, or "
+      "factors=False");
+}
+
 Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors, bool average,
                                         DType wire) {
   const CallOptions options{.op = average ? ReduceOp::kAvg : ReduceOp::kSum};
   if (wire != tensors[0].dtype()) {
     Tensor narrow = narrowed(tensors);
-    RONDO_RETURN_IF_ERROR(comm_.allreduce(narrow, options));
+    RONDO_RETURN_IF_ERROR(checked(comm_.allreduce(narrow, options)));
     widen(narrow, tensors);
     return {};
   }
   const std::vector<View> views(tensors.begin(), tensors.end());
-  return comm_.allreduce(std::span<const View>(views), options);
+  return checked(comm_.allreduce(std::span<const View>(views), options));
 }
 
 Status CommunicatorExchange::all_gather(Tensor& rows, DType wire,
@@ -67,9 +75,10 @@ Status CommunicatorExchange::all_gather(Tensor& rows, DType wire,
   // The communicator compares what the ranks call, so a difference costs
   // nothing to find; it knows elements, and here are the shapes.
   if (status.code() == Code::kMismatch)
-    return status.with_context(fmt::format(
-        "rank {} has rows of shape {}, and every rank needs equally many",
-        comm_.rank(), rows.shape().to_string()));
+    return checked(std::move(status))
+        .with_context(fmt::format(
+            "rank {} has rows of shape {}, and every rank needs equally many",
+            comm_.rank(), rows.shape().to_string()));
   RONDO_RETURN_IF_ERROR(status);
   rows = std::move(all);
   return {};

@@ -8,7 +8,10 @@ namespace rondo {
 
 class CommunicatorExchange : public Exchange {
  public:
-  explicit CommunicatorExchange(Communicator comm) : comm_(std::move(comm)) {}
+  // `chooses`: every rank has chosen for itself, by what its graph knows, which
+  // gradients travel as factors.
+  explicit CommunicatorExchange(Communicator comm, bool chooses = false)
+      : comm_(std::move(comm)), chooses_(chooses) {}
 
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
@@ -21,7 +24,11 @@ class CommunicatorExchange : public Exchange {
   void abort(const std::string& reason) override { comm_.abort(reason); }
 
  private:
+  // An error that may come of different choices says so.
+  Status checked(Status status) const;
+
   Communicator comm_;
+  const bool chooses_;
 };
 
 }  // namespace rondo

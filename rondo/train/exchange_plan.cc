@@ -33,7 +33,10 @@ class Planner {
     for (size_t i = 0; i < gradients_.size(); ++i) {
       plan_.factors.push_back(
           chosen_factors(gradients_[i].gradient, exchange_));
-      if (gradients_[i].gradient) tell(i);
+      if (gradients_[i].gradient) {
+        tell(i);
+        begin_by(last_of(i));
+      }
       if (plan_.factors[i]) others[i].gradient = {};
     }
     for (auto& bucket : plan_buckets(others, exchange_.buckets)) {
@@ -52,6 +55,17 @@ class Planner {
     int ready;  // the youngest node that it waits for
     ExchangePlan::Item item;
   };
+
+  // What gradient `i` waits for; not the product of factors that travel, which
+  // then nobody needs.
+  Node* last_of(size_t i) const {
+    if (!plan_.factors[i]) return gradients_[i].gradient.values.node;
+    const auto& [left, right, way] = *plan_.factors[i];
+    return left.node->id() > right.node->id() ? left.node : right.node;
+  }
+  void begin_by(Node* node) {
+    if (!plan_.begin || node->id() < plan_.begin->id()) plan_.begin = node;
+  }
 
   double bytes_on_wire(DType dtype, const PartialShape& shape) const {
     return bytes_of({wire_of(dtype, exchange_), shape});

@@ -35,12 +35,16 @@ struct ExchangePlan {
     std::vector<size_t> bucket;  // numbers of gradients
     Value factor;
   };
-  // In the order in which they become ready, which is the same on every rank:
-  // a factor that comes from the forward pass before all gradients.
+  // In the order in which they are there, which is the same on every rank: a
+  // factor that comes from the forward pass before all gradients.
   std::vector<Item> items;
   // By the number of the gradient: those that travel so. A value that several
   // gradients have for a factor is one item.
   std::vector<std::optional<Factors>> factors;
+  // The first that the backward pass has for an exchange, which factors of the
+  // forward pass wait for: until then the data may come to an end, and a step
+  // that nothing has left yet ends on its own.
+  Node* begin = nullptr;
   std::vector<Travel> travels;  // of those gradients that are not empty
 };
 

@@ -96,6 +96,19 @@ TEST(ExchangePlan, FactorsAreGatheredInTheOrderOfBothPassesAndMultiplied) {
   EXPECT_EQ(model.gradients[0].gradient.values.shape(), (PartialShape{4, 3}));
 }
 
+TEST(ExchangePlan, FactorsOfTheForwardPassWaitForTheBackwardPass) {
+  Model model;
+  Node* const dy2 = model.gradients[2].gradient.values.node->input(1).node;
+  rewritten(model, of_two(FactorUse::kOn));
+  const auto before = [&](const char* name) {
+    return model.graph.find(name)->control_inputs();
+  };
+  EXPECT_THAT(before("g/factor_0"), ElementsAre(dy2));
+  EXPECT_THAT(before("g/factor_1"), ElementsAre(dy2));
+  EXPECT_THAT(before("g/factor_2"), ElementsAre());
+  EXPECT_THAT(before("g/factor_3"), ElementsAre());
+}
+
 TEST(ExchangePlan, AFactorOfSeveralLayersTravelsOnce) {
   Graph graph;
   const Value x = placeholder(graph, {.shape = {8, 4}, .name = "x"});

@@ -21,7 +21,12 @@ class Rewrite {
           const GradientExchange& exchange, const ExchangeTerms& terms)
       : gradients_(gradients), exchange_(exchange), terms_(terms) {}
 
-  void gather(const Value& factor, const ExchangeOptions& options) {
+  void gather(const Value& factor, Node* begin,
+              const ExchangeOptions& options) {
+    // What comes later is of the backward pass itself.
+    std::vector<Node*> before;
+    if (factor.node->id() < begin->id()) before.push_back(begin);
+    const ControlScope after(factor.graph(), before);
     all_of(factor) =
         all_gather(factor, options, wire_of(factor.dtype(), exchange_));
   }
@@ -102,7 +107,7 @@ std::vector<GradientAndVariable> exchanged_gradients(
   Rewrite rewrite(gradients, exchange, terms);
   for (const auto& [bucket, factor] : plan.items) {
     if (factor)
-      rewrite.gather(factor, named("factor"));
+      rewrite.gather(factor, plan.begin, named("factor"));
     else if (Gradient& first = gradients[bucket[0]].gradient; first.sparse())
       rewrite.gather_rows(first, named("rows"));
     else

@@ -10,6 +10,7 @@
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/train/strategy.h"
@@ -177,6 +178,68 @@ TEST(FactorExchange, UnevenBatchesAreAnError) {
                                         "and every rank needs equally many",
                                         comm.rank(), 4 + comm.rank())));
     });
+}
+
+TEST(FactorExchange, DifferentChoicesAreAnErrorThatNamesThem) {
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    const Strategy strategy =
+        Strategy::ring(comm, {.group = fmt::format("ring{}", comm.rank()),
+                              .factors = {.rows = comm.rank() == 0 ? 4 : 4000,
+                                          .link_rate = 1e6}})
+            .value();
+    Perceptron model;
+    GradientDescent plain;
+    auto optimizer = strategy.distribute(plain);
+    Node& step = optimizer.minimize(model.loss);
+    EXPECT_THAT(strategy.explain(),
+                HasSubstr(comm.rank() == 0 ? "w0: factors" : "w0: bucket"));
+    Session session(model.graph, {.intra_op_threads = 1});
+    session.run(strategy.initializer(model.graph)).value();
+    const Status status =
+        session.run(step, {{model.x, rows_of(0, comm.rank(), comm.size())}});
+    EXPECT_EQ(status.code(), Code::kMismatch) << status.to_string();
+    EXPECT_THAT(status.message(), HasSubstr("factors=False"));
+  });
+}
+
+// Words of the forward pass come from one queue, and of the backward pass from
+// another, which ends earlier: with the first of them a step has begun, but
+// nothing of it has left this rank.
+TEST(FactorExchange, NothingLeavesBeforeTheEndOfAllDataIsKnown) {
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    const Strategy strategy =
+        Strategy::ring(comm, {.group = fmt::format("ring{}", comm.rank()),
+                              .factors = kFactors})
+            .value();
+    Graph graph;
+    const QueueOptions options{.capacity = 8, .shapes = {PartialShape{2, 3}}};
+    FIFOQueue inputs(graph, {DType::kF32}, options);
+    FIFOQueue targets(graph, {DType::kF32}, options);
+    Node& input = inputs.enqueue({ones(graph, {2, 3})});
+    Node& target = targets.enqueue({ones(graph, {2, 3})});
+    Node& close = targets.close();
+    const Value w = variable(graph, zeros(graph, {3, 3}), {.name = "w"});
+    // The target comes only after everything that can go before it has gone.
+    const Value x = inputs.dequeue()[0];
+    const Value y = matmul(x, w);
+    const Value t = [&] {
+      const ControlScope after(graph, {y.node});
+      return targets.dequeue()[0];
+    }();
+    GradientDescent plain({.learning_rate = 1.0});
+    auto optimizer = strategy.distribute(plain);
+    Node& train = optimizer.minimize(reduce_sum(y * t));
+    Session session(graph, {.intra_op_threads = 1});
+    session.run(strategy.initializer(graph)).value();
+    for (int i = 0; i < 3; ++i) session.run(input).value();
+    session.run(target).value();
+    session.run(close).value();
+    session.run(train).value();
+    EXPECT_EQ(session.run(train).code(), Code::kOutOfRange);
+    // The group is whole.
+    EXPECT_TRUE(strategy.check_replicas(session).ok());
+    EXPECT_FLOAT_EQ(session.run(w).value().span<float>()[0], -2);
+  });
 }
 
 }  // namespace

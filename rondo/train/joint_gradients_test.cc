@@ -33,8 +33,8 @@ struct Model {
     steps = variable(graph, zeros(graph, {}, DType::kI64),
                      {.name = "steps", .trainable = false});
     const Value taken = queue.dequeue()[0];
-    loss = reduce_sum(gather(table, taken)) +
-           reduce_sum(w * cast(taken, DType::kF32));
+    const Value of_rows = reduce_sum(gather(table, taken));
+    loss = of_rows + reduce_sum(w * cast(taken, DType::kF32));
   }
   Graph graph;
   FIFOQueue queue;
@@ -84,6 +84,35 @@ TEST(Join, RanksWithoutDataTakePartAndTheMeanIsOfTheOthers) {
   });
 }
 
+// "operation sequence", of all exchanges that are optional, or are not.
+std::vector<std::string> exchanges(const Graph& graph, bool optional) {
+  std::vector<std::string> lines;
+  for (const auto& node : graph.nodes())
+    if (node->attrs().has("sequence") &&
+        node->attrs().get<bool>("optional") == optional)
+      lines.push_back(fmt::format("{} {}", node->op().name,
+                                  node->attrs().get<int64_t>("sequence")));
+  return lines;
+}
+
+TEST(Join, ThoseWithoutDataMakeTheSameExchanges) {
+  Model model;
+  const auto gradients = Optimizer::compute_gradients(model.loss);
+  const GradientExchange exchange{
+      .group = "g", .size = 2, .factors = {.use = FactorUse::kOff}};
+  joint_gradients(gradients, exchange, plan_exchange(gradients, exchange));
+  // How many have data comes first, on both.
+  EXPECT_THAT(exchanges(model.graph, false),
+              ElementsAre("AllReduce 0", "AllReduce 1", "AllGatherRows 2",
+                          "AllReduce 0"));
+  EXPECT_THAT(exchanges(model.graph, true),
+              ElementsAre("AllReduce 1", "AllGatherRows 2"));
+  // A rank says that it has data when it has had them.
+  EXPECT_THAT(model.graph.find("g/training")->control_inputs(),
+              ElementsAre(gradients[1].gradient.values.node));
+  EXPECT_TRUE(model.graph.find("g/joining")->control_inputs().empty());
+}
+
 TEST(Join, AfterItAllTrainAgain) {
   spawn_ranks("shm", 2, [&](Communicator& comm) {
     const Strategy strategy = strategy_of(comm);
@@ -105,6 +134,26 @@ TEST(Join, AfterItAllTrainAgain) {
     }
     // 2 and 3, twice.
     EXPECT_THAT(session.run(w).value().span<float>(), ElementsAre(-10, -10));
+  });
+}
+
+TEST(Join, IsFedWhatUpdatesNeed) {
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    const Strategy strategy = strategy_of(comm);
+    Graph graph;
+    const Value rate = placeholder(graph, {.shape = {}});
+    const Value x = placeholder(graph, {.shape = {2}});
+    const Value w = variable(graph, zeros(graph, {2}), {.name = "w"});
+    GradientDescent plain({.learning_rate = rate});
+    auto optimizer = strategy.distribute(plain);
+    Node& train = optimizer.minimize(reduce_sum(w * x));
+    Session session(graph, {.intra_op_threads = 1});
+    session.run(strategy.initializer(graph)).value();
+    const Feed fed{rate, Tensor::full({}, 0.5F)};
+    if (comm.rank() == 1)
+      session.run(train, {fed, {x, Tensor::full({2}, 3.0F)}}).value();
+    strategy.join(session, {fed}).value();
+    EXPECT_THAT(session.run(w).value().span<float>(), ElementsAre(-1.5, -1.5));
   });
 }
 

@@ -151,7 +151,9 @@ Result<Strategy> Strategy::joined(Communicator comm,
   if (options.join) state->exchange.factors.use = FactorUse::kOff;
   RONDO_RETURN_IF_ERROR(agree_on_rates(comm, state->exchange.factors));
   state->group = std::make_shared<ExchangeGroup>(
-      options.group, std::make_unique<CommunicatorExchange>(comm));
+      options.group,
+      std::make_unique<CommunicatorExchange>(
+          comm, state->exchange.factors.use == FactorUse::kAuto));
   RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
   state->comm = std::move(comm);
   return Strategy("ring", std::move(state));
@@ -364,7 +366,7 @@ Value Strategy::keep_joining(Value active, Node& updates) const {
   return joined;
 }
 
-Status Strategy::join(Session& session) const {
+Status Strategy::join(Session& session, const std::vector<Feed>& feeds) const {
   if (size() == 1) return {};
   if (!may_join())
     return error(Code::kInvalidArgument,
@@ -378,7 +380,8 @@ Status Strategy::join(Session& session) const {
                  "one",
                  nodes);
   while (true) {
-    RONDO_ASSIGN_OR_RETURN(const Tensor active, session.run(at->second[0]));
+    RONDO_ASSIGN_OR_RETURN(const Tensor active,
+                           session.run(at->second[0], feeds));
     if (active.span<float>()[0] == 0) return {};
   }
 }

@@ -104,8 +104,9 @@ class RONDO_API Strategy {
   Value keep_joining(Value active, Node& updates) const;
   // On a rank whose data have ended: takes part in the steps of the others
   // until the last has called this too. The session's graph has one training
-  // node of this strategy.
-  Status join(Session& session) const;
+  // node of this strategy. `feeds` are what updates need, such as a learning
+  // rate.
+  Status join(Session& session, const std::vector<Feed>& feeds = {}) const;
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;

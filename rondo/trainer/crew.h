@@ -40,13 +40,13 @@ class Crew {
 
  private:
   Crew() = default;
-  Communicator comm_;
   int rank_ = 0;
   int size_ = 1;
   // Not within this object, which moves.
   std::shared_ptr<std::array<double, 3>> news_ =
       std::make_shared<std::array<double, 3>>();
   Work sending_;
+  Communicator comm_;  // goes first, and with it what still uses the news
 };
 
 }  // namespace rondo

@@ -15,7 +15,7 @@ struct TrainOptions {
   int workers = 1;
   int servers = 0;
   int64_t staleness = -1;  // of the strategy ssp; -1: its own
-  std::string strategy;  // empty: ring, or single for one worker
+  std::string strategy;    // empty: ring, or single for one worker
 
   int64_t epochs = 1;
   int64_t steps = 0;   // instead of epochs, where it is above 0

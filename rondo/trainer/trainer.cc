@@ -61,6 +61,11 @@ Status train(const TrainOptions& options) {
   RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
   RONDO_ASSIGN_OR_RETURN(const Strategy strategy,
                          join_strategy(own, crew.size()));
+  if (strategy.size() != crew.size())
+    return error(Code::kInvalidArgument,
+                 "the strategy {} is for one process, and this job has {} "
+                 "ranks: take ring, ps, ps-async or ssp",
+                 strategy.name(), crew.size());
   return with_advice(own, attempt([&]() -> Status {
                        TrainingRun run(own, *model, *data, strategy, crew);
                        RONDO_RETURN_IF_ERROR(run.begin());

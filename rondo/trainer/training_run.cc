@@ -165,12 +165,14 @@ Status TrainingRun::settle() {
 }
 
 Status TrainingRun::take(const StepNews& news) {
+  // Where all have the same news, rank 0 says it.
   if (!std::isfinite(news.loss))
-    return leads() ? error(Code::kInvalidArgument,
-                           "the loss is {} at step {}: training stops; a lower "
-                           "--lr than {} may help",
-                           news.loss, step_, options_.rate())
-                   : error(Code::kCancelled, "the loss is {}", news.loss);
+    return leads() || !in_step(strategy_)
+               ? error(Code::kInvalidArgument,
+                       "the loss is {} at step {}: training stops; a lower "
+                       "--lr than {} may help",
+                       news.loss, step_, options_.rate())
+               : error(Code::kCancelled, "the loss is {}", news.loss);
   if (news.stop > 0) stopping_ = true;
   if (!leads()) return {};
   return log(news);
@@ -221,7 +223,13 @@ Status TrainingRun::evaluate() {
     sums[0] += score.loss * static_cast<double>(end - row);
     sums[1] += score.right * static_cast<double>(end - row);
   }
-  RONDO_RETURN_IF_ERROR(crew_.sum(sums));
+  const Status summed = crew_.sum(sums);
+  // Who does not wait for the others may have left already.
+  if (!summed.ok() && stop_.came() && !in_step(strategy_)) {
+    stopping_ = true;
+    return {};
+  }
+  RONDO_RETURN_IF_ERROR(summed);
   const double loss = sums[0] / static_cast<double>(count);
   accuracy_ = sums[1] / static_cast<double>(count);
   if (!leads()) return {};

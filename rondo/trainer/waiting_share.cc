@@ -7,9 +7,9 @@ namespace rondo {
 namespace {
 
 // Operations that wait for other processes.
-constexpr std::string_view kExchanges[] = {
-    "AllReduce", "AllGather", "AllGatherRows",
-    "Broadcast", "PushPull",  "PushPullRows"};
+constexpr std::string_view kExchanges[] = {"AllReduce",     "AllGather",
+                                           "AllGatherRows", "Broadcast",
+                                           "PushPull",      "PushPullRows"};
 
 bool exchanges(const Timeline::Event& event) {
   return std::ranges::find(kExchanges, event.op) != std::end(kExchanges);

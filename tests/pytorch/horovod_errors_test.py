@@ -10,8 +10,10 @@ import horovod_ranks
 import pytest
 import rondo.torch as hvd
 import torch
+import torch.distributed as dist
 from horovod_ranks import raises
 from rondo.torch.horovod.coordinator import Coordinator
+from rondo.torch.horovod.job import Hosts
 from rondo.torch.horovod.request import Request
 from rondo.torch.horovod.settings import Settings
 
@@ -180,6 +182,25 @@ def test_settings(monkeypatch):
     assert Settings.from_environment().stall_warning == 7
     monkeypatch.setenv("HOROVOD_STALL_CHECK_DISABLE", "1")
     assert Settings.from_environment().stall_warning == 0
+
+
+def test_ranks_on_several_hosts(monkeypatch):
+    """Ranks 0 and 2 on a, 1 and 3 on b, 4 on c."""
+    store = dist.HashStore()
+    for rank, name in enumerate("ababc"):
+        store.set(f"host{rank}", name)
+
+    def seen_by(rank, name):
+        monkeypatch.setenv("HOROVOD_HOSTNAME", name)
+        hosts = Hosts(store, rank, 5)
+        assert not hosts.is_homogeneous
+        local = (hosts.local_rank, hosts.local_size)
+        return *local, hosts.cross_rank, hosts.cross_size
+
+    assert seen_by(2, "a") == (1, 2, 0, 2)
+    assert seen_by(3, "b") == (1, 2, 1, 2)
+    assert seen_by(1, "b") == (0, 2, 1, 3)
+    assert seen_by(4, "c") == (0, 1, 2, 3)
 
 
 # ---- The coordinator alone ---------------------------------------------------

@@ -13,7 +13,8 @@ import traceback
 import rondo.torch as hvd
 import torch_ranks
 
-ENVIRONMENT = {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "20", "RONDO_TIMEOUT": "20"}
+# So that a check that fails on one rank does not keep the others for long.
+ENVIRONMENT = {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "60", "RONDO_TIMEOUT": "60"}
 
 
 def enter(rank, size, folder, **environment):

@@ -189,10 +189,10 @@ def check_scheduler_and_hooks(rank, size):
     model = network()
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = hvd.DistributedOptimizer(sgd, model.named_parameters())
+    optimizer.load_state_dict(optimizer.state_dict())  # PyTorch wraps step() here
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
     calls = []
     optimizer.register_step_post_hook(lambda *_: calls.append(1))
-    optimizer.load_state_dict(optimizer.state_dict())
     loss_of(model, torch.ones(1, 4)).backward()
     optimizer.step()
     schedule.step()

@@ -92,11 +92,13 @@ class Strategy:
         yield
         self._place(graph, before)
 
-    def join(self, session):
+    def join(self, session, feed_dict=None):
         """For a rank whose data have ended, with `Ring(join=True)`: takes part in the
         steps of the others until the last has called this too.
 
-        The session's graph has one training operation of this strategy.
+        The session's graph has one training operation of this strategy. `feed_dict`
+        has what updates need, such as a learning rate. Hooks of a MonitoredSession
+        are not told of these steps.
         """
         if self.size == 1:
             return
@@ -110,7 +112,8 @@ class Strategy:
                 f"the graph has {len(joined)} training operations of this strategy: "
                 "join needs one"
             )
-        while session.run(joined[0]) > 0:
+        session = _without_hooks(session)
+        while session.run(joined[0], feed_dict) > 0:
             pass
 
     def explain(self):
@@ -175,7 +178,8 @@ class Strategy:
             variables = trainable_variables()
         if self.size > 1:
             names = [v.op.name for v in variables]
-            self._core.check_replicas(names, session.run(variables))
+            values = _without_hooks(session).run(variables)
+            self._core.check_replicas(names, values)
 
     def close(self):
         """Leaves the other ranks."""
@@ -313,6 +317,14 @@ def strategy_of(graph):
     """The strategy that trains this graph, where several ranks do; or None."""
     found = graph.get_collection(_COLLECTION)
     return found[0] if found else None
+
+
+def _without_hooks(session):
+    """What hooks fetch may need data where there are no more, and the end that one
+    asks for is not that of the other ranks."""
+    if not hasattr(session, "run_step_fn"):
+        return session
+    return session.run_step_fn(lambda context: context.session)
 
 
 def _value(x):

@@ -3,7 +3,8 @@
 // A session keeps, for each of these nodes, what came in the runs before. In
 // the last of `count` runs a node gives it and begins again; in the others it
 // gives nothing, so that nothing behind it runs, as in a branch that is not
-// taken.
+// taken. A run that fails once it has come to any of them makes all of its
+// nodes begin again; one that fails before is not counted.
 #pragma once
 
 #include <string>

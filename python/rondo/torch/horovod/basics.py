@@ -77,13 +77,13 @@ def shutdown():
         _process.timeline.stop()
 
 
-def leave():
-    """Leaves at once, without the others' consent: those that do not know yet that
-    the group has failed know it then."""
+def leave(failed):
+    """Leaves the others to meet them again. After a failure at once: those that do
+    not know of it yet know it then."""
     from . import operations
 
     if _process.engine is not None:
-        _process.engine.abandon()
+        _process.engine.abandon() if failed else _process.engine.close()
         _process.engine = None
         _process.hosts = None
         operations.forget()

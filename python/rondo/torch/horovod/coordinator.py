@@ -79,6 +79,10 @@ class Coordinator:
             one.requests[rank] = request
             self._consider(key)
 
+    def gone(self):
+        """The ranks that have shut down."""
+        return set(self._gone)
+
     def take(self):
         """What was decided since the last call: (ranks, Decision) pairs."""
         taken = []

@@ -78,8 +78,10 @@ class Engine:
         """Asks for an operation; its Entry says how it ended."""
         entry = Entry(request, list(tensors), finish)
         key = (request.set, request.name)
+        self._check_process(request)
         with self._lock:
-            self._check(request)
+            if self._failure or self._closed:
+                raise HorovodInternalError(self._failure or "hvd.shutdown() was called")
             if key in self._entries:
                 raise ValueError(
                     f"{request.title}: an operation of this name is under way; wait "
@@ -88,7 +90,10 @@ class Engine:
             self._entries[key] = entry
             self._since[key] = time.monotonic()
         self._timeline.begin(request.name, f"NEGOTIATE_{request.kind.upper()}")
-        self._tell(request)
+        try:
+            self._tell(request)
+        except dist.DistBackendError as error:
+            self._fail(str(error))
         return entry
 
     def wait(self, entry):
@@ -99,15 +104,13 @@ class Engine:
             raise entry.error
         return entry.outcome
 
-    def _check(self, request):
+    def _check_process(self, request):
         if self._pid != os.getpid():
             raise HorovodInternalError(
                 f"{request.kind}: this process (pid {os.getpid()}) was forked after "
                 f"hvd.init() in pid {self._pid}; call hvd.shutdown() and hvd.init() in "
                 "the child, or start it with spawn"
             )
-        if self._failure or self._closed:
-            raise HorovodInternalError(self._failure or "hvd.shutdown() was called")
 
     def failure(self):
         with self._lock:
@@ -205,7 +208,10 @@ class Engine:
             try:
                 self._hear(*self._post.receive())
             except dist.DistBackendError as error:
-                self._lost(str(error))
+                with self._told:
+                    left = self.size - len(self._coordinator.gone() | {0})
+                if left:  # else they have said that they leave
+                    self._lost(str(error))
                 return
 
     def _hear_decisions(self):

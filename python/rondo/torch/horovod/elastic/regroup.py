@@ -12,11 +12,11 @@ import datetime
 import json
 
 from .. import basics
-from ..errors import HorovodInternalError
 from ..settings import Settings
 
-# Seconds for all that are left to hear of a failure and to say that they are alive.
-_SETTLE = 5.0
+# The time for all that are left to hear of a failure and to say that they are
+# alive. In slices, so that a machine that stands still counts as one of them.
+_SETTLE = [datetime.timedelta(seconds=0.5)] * 10
 
 
 class Regroup:
@@ -42,20 +42,22 @@ class Regroup:
 
     def _decide(self, meeting):
         """Who is in the next group, in the words of whoever was first to say."""
-        seconds = datetime.timedelta(seconds=_SETTLE)
         keys = {rank: f"alive{rank}" for rank in self.members}
-        with contextlib.suppress(RuntimeError):  # not all are left
-            meeting.wait(list(keys.values()), seconds)
+        for slice_ in _SETTLE:
+            with contextlib.suppress(RuntimeError):  # not all are there
+                meeting.wait(list(keys.values()), slice_)
+                break
         if meeting.add("deciders", 1) == 1:
             left = [rank for rank, key in keys.items() if meeting.check([key])]
             meeting.set("members", json.dumps(left))
         return json.loads(meeting.get("members"))
 
-    def meet_again(self):
-        """Leaves the group and enters the next one."""
+    def meet_again(self, failed):
+        """Leaves the group, which may have failed, and enters the next one."""
         settings = Settings.from_environment()
         while True:
-            basics.leave()
+            basics.leave(failed)
+            failed = True
             self._announce()
             members = self._decide(self._meeting())
             if self._job.rank not in members:
@@ -71,7 +73,7 @@ class Regroup:
                 basics.start(store, rank, len(members), settings)
                 self._watch()
                 return
-            except (RuntimeError, HorovodInternalError):
+            except RuntimeError:
                 # One more was lost before the others could connect to it.
                 if len(members) == 1:
                     raise

@@ -20,7 +20,7 @@ def run(func):
         if not basics.is_initialized():
             basics.init()
         regroup = Regroup()
-        in_vain = False  # nobody was lost, and yet an operation failed
+        failed_at = None  # the number of commits when nobody was lost
         skip_sync = False
         while True:
             try:
@@ -34,13 +34,12 @@ def run(func):
             except HostsUpdatedInterrupt as update:
                 failure, skip_sync = None, update.skip_sync
             before = regroup.members
-            regroup.meet_again()
+            regroup.meet_again(failure is not None)
             if failure is not None and regroup.members == before:
-                if in_vain:
+                # All are there, and nothing was achieved since it failed before.
+                if failed_at == state.commits:
                     raise failure
-                in_vain = True
-            else:
-                in_vain = False
+                failed_at = state.commits
             state.on_reset()
 
     return wrapper

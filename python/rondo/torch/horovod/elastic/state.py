@@ -22,6 +22,7 @@ class State:
     def __init__(self, **kwargs):
         self._reset_callbacks = []
         self._hosts_updated = False
+        self.commits = 0
         for name, value in kwargs.items():
             setattr(self, name, value)
 
@@ -44,6 +45,7 @@ class State:
     def commit(self):
         """Saves the state: this is what training goes back to."""
         self.save()
+        self.commits += 1
         self.check_host_updates()
 
     def check_host_updates(self):
