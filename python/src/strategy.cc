@@ -196,6 +196,7 @@ void bind_strategy(nb::module_& m) {
           nb::arg("graph"))
       .def("check_replicas", &check_replicas, nb::arg("names"),
            nb::arg("arrays"))
+      .def_prop_ro("closed", &Strategy::closed)
       .def("close", [](Strategy& self) {
         const GilRelease release;  // it says goodbye to its peers
         self.close();

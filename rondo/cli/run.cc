@@ -111,12 +111,15 @@ Status add_variable(const std::string& text, const Env& env,
 // Servers are of use to some strategies, which cannot do without.
 Status check_servers(const RunArguments& args, const Env& env) {
   constexpr int kMostServers = 256;
+  const bool inherited = args.strategy.empty();
   const std::string strategy =
-      args.strategy.empty() ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
+      inherited ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
   bool wanted = false;
   if (!strategy.empty()) {
     const auto kind = parse_strategy(strategy);
-    if (!kind.ok()) return kind.status().with_context("--strategy");
+    if (!kind.ok())
+      return kind.status().with_context(inherited ? "RONDO_STRATEGY"
+                                                  : "--strategy");
     wanted = has_servers(*kind);
   }
   if (args.servers < 0 || args.servers > kMostServers)
@@ -129,9 +132,9 @@ Status check_servers(const RunArguments& args, const Env& env) {
                  args.servers);
   if (wanted && args.servers == 0)
     return error(Code::kInvalidArgument,
-                 "the strategy {} needs parameter servers: add --servers 1, or "
-                 "more",
-                 strategy);
+                 "the strategy {}{} needs parameter servers: add --servers 1, "
+                 "or more",
+                 strategy, inherited ? " of RONDO_STRATEGY" : "");
   return {};
 }
 
@@ -220,7 +223,6 @@ Result<int> become_program(const RunArguments& args, const CommandLine& line,
 Result<int> run(const RunArguments& args, const CommandLine& line) {
   const Env env = Env::process();
   RONDO_RETURN_IF_ERROR(check(args, line));
-  RONDO_RETURN_IF_ERROR(check_servers(args, env));
   if (args.ranks_option->count() == 0 && args.hosts.empty() &&
       args.hostfile.empty() && detect_outer_job(env) == OuterJob::kRank) {
     if (args.servers > 0)
@@ -228,8 +230,12 @@ Result<int> run(const RunArguments& args, const CommandLine& line) {
                    "--servers: this is one rank of a job that somebody else "
                    "started; give -n or --hosts, so that rondo starts all of "
                    "it");
+    if (!args.strategy.empty())
+      if (const auto kind = parse_strategy(args.strategy); !kind.ok())
+        return kind.status().with_context("--strategy");
     return become_program(args, line, env);
   }
+  RONDO_RETURN_IF_ERROR(check_servers(args, env));
   RONDO_ASSIGN_OR_RETURN(const LaunchOptions options,
                          run_options(args, line, env));
   return run_job(options);

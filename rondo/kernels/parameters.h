@@ -43,6 +43,9 @@ class Parameters {
   virtual void push_pull_rows(const std::string& key, const Rows& gradient,
                               double learning_rate,
                               std::shared_ptr<Rows> changed, Done done) = 0;
+  // Rows that push_pull_rows() gave, or will give to calls that are under way,
+  // may be lost: the next one gives all.
+  virtual void forget_rows(const std::string& key) = 0;
   // What the optimizer keeps.
   virtual void pull_slots(const std::string& key, std::vector<Tensor> into,
                           Done done) = 0;

@@ -196,9 +196,18 @@ void Job::end_all() {
 }
 
 void Job::end_idle_servers() {
-  if (!still_running().empty()) return;
-  for (Agent& agent : agents_)
-    if (is_server(agent.link->spec().first_rank)) agent.link->terminate();
+  if (servers_told_ || !still_running().empty()) return;
+  servers_told_ = true;
+  const auto for_each_server = [this](auto act) {
+    for (Agent& agent : agents_)
+      if (has_servers(agent)) act(*agent.link);
+  };
+  for_each_server([](AgentLink& link) { link.terminate(); });
+  // Their hosts may have become unreachable meanwhile.
+  loop_->after(kCutOff, [=] {
+    for_each_server([](AgentLink& link) { link.abandon(); });
+  });
+  loop_->after(kGiveUp, [this] { servers_given_up_ = true; });
 }
 
 std::string Job::name_of(int rank) const {
@@ -274,6 +283,7 @@ void Job::on_closed(AgentLink& link, const Status& status) {
     if (agent.link.get() == &link)
       if (const std::string rest = agent.errors.take_rest(); !rest.empty())
         output_.say(fmt::format("[{}] {}", link.host(), rest));
+  const bool was_idle = still_running().empty();
   bool started = false;
   int lost = 0;
   int lost_servers = 0;
@@ -286,9 +296,12 @@ void Job::on_closed(AgentLink& link, const Status& status) {
   }
   end_idle_servers();
   if (status.ok()) return;
+  // The ranks had all that they needed of it.
+  const bool needless = was_idle && is_server(link.spec().first_rank);
   const std::string reason = fmt::format(
       "{} {} on {}: {}", started ? "lost" : "cannot start",
       ranks_of(link, options_.ranks), link.host(), status.message());
+  if (needless && !exit_code_) return output_.say("rondo: " + reason);
   if (started && lost_servers == 0 && goes_on_without(lost, reason)) return;
   decide(255, reason);
   loop_->after(started ? options_.grace : Duration::zero(),
@@ -296,8 +309,9 @@ void Job::on_closed(AgentLink& link, const Status& status) {
 }
 
 bool Job::all_closed() const {
-  return std::all_of(agents_.begin(), agents_.end(),
-                     [](const Agent& a) { return a.link->closed(); });
+  return std::all_of(agents_.begin(), agents_.end(), [this](const Agent& a) {
+    return a.link->closed() || (servers_given_up_ && has_servers(a));
+  });
 }
 
 std::vector<int> Job::still_running() const {

@@ -78,6 +78,9 @@ class Job : private AgentLink::Listener {
   // Ends the servers, once there are no ranks for them.
   void end_idle_servers();
   bool is_server(int rank) const { return rank >= options_.ranks; }
+  bool has_servers(const Agent& agent) const {
+    return is_server(agent.link->spec().first_rank);
+  }
   // "rank 3", "server 1".
   std::string name_of(int rank) const;
   void pause_all(bool pause);
@@ -101,6 +104,8 @@ class Job : private AgentLink::Listener {
   bool ending_ = false;
   bool interrupted_ = false;
   bool out_of_time_ = false;
+  bool servers_told_ = false;      // to end, since no rank needs them
+  bool servers_given_up_ = false;  // they had their time for it
 };
 
 }  // namespace rondo

@@ -120,6 +120,51 @@ TEST(KvState, RowsThatSomebodyChangedComeOnce) {
   EXPECT_EQ(pushed_rows(*a, {}).size(), 20'000u);
 }
 
+TEST(KvState, RowsThatChangedLongAgoComeToo) {
+  const TestCluster cluster(with_rules(
+      {.mode = KvMode::kAsync, .workers = 2, .optimizer = adding()}));
+  auto a = cluster.worker(0), b = cluster.worker(1);
+  const std::vector<Key> keys = {
+      {.name = "t", .shape = {80, 2}, .by_rows = true}};
+  ASSERT_TRUE(a->add(keys, {Tensor::zeros({80, 2})}).ok());
+  ASSERT_TRUE(b->add(keys).ok());
+  EXPECT_EQ(pushed_rows(*a, {}).size(), 80u);
+  EXPECT_EQ(pushed_rows(*b, {}).size(), 80u);
+  // More of them than a server lists, then fewer.
+  for (const int64_t last : {40, 5}) {
+    std::vector<int64_t> expected;
+    for (int64_t row = 0; row < last; ++row) {
+      EXPECT_THAT(pushed_rows(*a, {row}), ElementsAre(row));
+      expected.push_back(row);
+    }
+    EXPECT_EQ(pushed_rows(*b, {}), expected);
+  }
+}
+
+TEST(KvState, RowsThatAreForgottenOnTheirWayComeAgain) {
+  const TestCluster cluster(with_rules({.workers = 2, .optimizer = adding()}));
+  auto a = cluster.worker(0), b = cluster.worker(1);
+  const std::vector<Key> keys = {
+      {.name = "t", .shape = {9, 2}, .by_rows = true}};
+  ASSERT_TRUE(a->add(keys, {Tensor::zeros({9, 2})}).ok());
+  ASSERT_TRUE(b->add(keys).ok());
+  // Calls of `a` wait for those of `b`.
+  const auto push = [&](KvWorker& worker, auto changed) {
+    return worker.push_pull_rows("t", Tensor::of<int64_t>({1}, {{4}}),
+                                 Tensor::full({1, 2}, 1.0f), changed);
+  };
+  for (const int64_t expected : {9, 1, 9}) {
+    const auto rows = std::make_shared<KvRows>();
+    const KvWork on_its_way = push(*a, rows);
+    if (expected == 1) {
+      ASSERT_TRUE(a->forget_rows("t").ok());
+    }
+    push(*b, std::make_shared<KvRows>()).wait(soon()).value();
+    on_its_way.wait(soon()).value();
+    EXPECT_EQ(rows->indices.count(), expected);
+  }
+}
+
 TEST(KvState, AWorkerThatGivesUpIsHeardByAll) {
   const TestCluster cluster(with_rules({.workers = 2}), 2);
   auto a = cluster.worker(0), b = cluster.worker(1);

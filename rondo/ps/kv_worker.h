@@ -104,6 +104,7 @@ class KvWorker {
                         const Tensor& rows,
                         const std::shared_ptr<KvRows>& changed,
                         PushOptions options = {});
+  // Also what calls that are under way will bring.
   Status forget_rows(std::string_view key);
 
   // The key's value, and what the optimizer keeps for it, become these. No

@@ -164,25 +164,30 @@ KvWork KvWorker::push_pull_rows(std::string_view key, const Tensor& indices,
   Added& added = *found->added;
   // Each part has rows of its own, put together when all are there.
   auto of_parts = std::make_shared<std::vector<KvRows>>(found->parts.size());
-  auto done = [of_parts, changed, key = added.key,
-               then = std::move(options.done)](const Status& status) {
+  // Who waits for it must find them there.
+  const KvWork whole(1, std::move(options.done));
+  auto join = [of_parts, changed, key = added.key,
+               whole](const Status& status) {
     if (status.ok()) *changed = joined(*of_parts, key);
-    if (then) then(status);
+    whole.finish_part(status);
   };
-  return to_each_part(
-      added, true, std::move(done),
+  to_each_part(
+      added, true, std::move(join),
       [&](size_t p, const Part& part, const KvWork& work) {
         const RowsOfPart& some = found->parts[p];
         send_rows(part, options,
                   {gather(rows, some.places, added.key.width()), some.indices},
                   (*of_parts)[p], work);
       });
+  return whole;
 }
 
 Status KvWorker::forget_rows(std::string_view key) {
   RONDO_ASSIGN_OR_RETURN(const std::shared_ptr<Added> added, find(key));
   const MutexLock lock(added->mutex);
-  for (Part& part : added->parts) *part.seen = -1;
+  // Answers that are still to come note what they bring where nobody looks.
+  for (Part& part : added->parts)
+    part.seen = std::make_shared<std::atomic<int64_t>>(-1);
   return {};
 }
 

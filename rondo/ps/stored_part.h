@@ -2,6 +2,7 @@
 // pushed them and who waits for them.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -150,6 +151,9 @@ class StoredPart {
   LinkAnswer value_for(const Waiting& one) const RONDO_REQUIRES(mutex_);
   Tensor rows_of(const Tensor& indices) const RONDO_REQUIRES(mutex_);
   LinkAnswer changed_rows(int64_t since) const RONDO_REQUIRES(mutex_);
+  // The same, of changes that are in recent_.
+  std::vector<int64_t> recently_changed(int64_t since) const
+      RONDO_REQUIRES(mutex_);
   // The part has changed so, to its present version.
   void note_change(const KvGradient& gradient) RONDO_REQUIRES(mutex_);
   Status check_state(const std::vector<Tensor>& tensors) const;
@@ -176,6 +180,13 @@ class StoredPart {
   // Of a key by rows: the version in which each row changed last, and all did.
   std::vector<int64_t> changed_ RONDO_GUARDED_BY(mutex_);
   int64_t all_changed_ RONDO_GUARDED_BY(mutex_) = 0;
+  // Which rows the last changes were of, from the version behind recent_since_
+  // on, so that nobody has to look at all.
+  static constexpr size_t kRecent = 1024;
+  std::deque<std::pair<int64_t, std::vector<int64_t>>> recent_
+      RONDO_GUARDED_BY(mutex_);
+  size_t recent_rows_ RONDO_GUARDED_BY(mutex_) = 0;
+  int64_t recent_since_ RONDO_GUARDED_BY(mutex_) = 0;
   // Each worker's last push that has been applied, or came too late.
   std::vector<int64_t> counted_ RONDO_GUARDED_BY(mutex_);
   std::map<int64_t, Step> steps_ RONDO_GUARDED_BY(mutex_);  // by sequence

@@ -40,11 +40,14 @@ LinkAnswer StoredPart::changed_rows(int64_t since) const {
   const int64_t first = what_.begin / width;
   const int64_t count = (what_.end - what_.begin) / width;
   std::vector<int64_t> rows;
-  for (int64_t row = 0; row < count; ++row) {
-    const int64_t version =
-        changed_.empty() ? 0 : changed_[static_cast<size_t>(row)];
-    if (std::max(version, all_changed_) > since) rows.push_back(row);
-  }
+  if (since >= all_changed_ && since >= recent_since_)
+    rows = recently_changed(since);
+  else
+    for (int64_t row = 0; row < count; ++row) {
+      const int64_t version =
+          changed_.empty() ? 0 : changed_[static_cast<size_t>(row)];
+      if (std::max(version, all_changed_) > since) rows.push_back(row);
+    }
   const auto many = static_cast<int64_t>(rows.size());
   Tensor indices = Tensor::of<int64_t>({many}, rows);
   LinkAnswer made;
@@ -52,6 +55,19 @@ LinkAnswer StoredPart::changed_rows(int64_t since) const {
   for (int64_t& row : indices.span<int64_t>()) row += first;
   made.tensors.push_back(std::move(indices));
   return made;
+}
+
+std::vector<int64_t> StoredPart::recently_changed(int64_t since) const {
+  std::vector<int64_t> rows;
+  for (auto at = recent_.rbegin(); at != recent_.rend(); ++at) {
+    if (at->first <= since) break;
+    const std::vector<int64_t>& some = at->second;
+    rows.insert(rows.end(), some.begin(), some.end());
+  }
+  std::ranges::sort(rows);
+  const auto twice = std::ranges::unique(rows);
+  rows.erase(twice.begin(), twice.end());
+  return rows;
 }
 
 void StoredPart::note_change(const KvGradient& gradient) {
@@ -64,6 +80,17 @@ void StoredPart::note_change(const KvGradient& gradient) {
       static_cast<size_t>((what_.end - what_.begin) / what_.key.width()));
   for (const int64_t row : gradient.indices.span<int64_t>())
     changed_[static_cast<size_t>(row)] = version_;
+  // Not more of them than it takes to be quicker than a look at all rows.
+  constexpr size_t kShare = 8;
+  const auto rows = gradient.indices.span<int64_t>();
+  recent_.emplace_back(version_,
+                       std::vector<int64_t>(rows.begin(), rows.end()));
+  recent_rows_ += rows.size();
+  while (recent_rows_ > changed_.size() / kShare || recent_.size() > kRecent) {
+    recent_rows_ -= recent_.front().second.size();
+    recent_since_ = recent_.front().first;
+    recent_.pop_front();
+  }
 }
 
 Status StoredPart::check_state(const std::vector<Tensor>& tensors) const {

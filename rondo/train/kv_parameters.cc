@@ -1,5 +1,7 @@
 #include "rondo/train/kv_parameters.h"
 
+#include <exception>
+
 namespace rondo {
 namespace {
 
@@ -20,17 +22,61 @@ Result<Key> key_of(const Parameter& parameter) {
              .optimizer = optimizer};
 }
 
+// Who reads it compares two of them.
+std::string described(const Key& key) {
+  constexpr const char* kRules[] = {"GradientDescent",
+                                    "Momentum",
+                                    "Nesterov's Momentum",
+                                    "Adagrad",
+                                    "RMSProp",
+                                    "centered RMSProp",
+                                    "Adam"};
+  const KvOptimizer& by = *key.optimizer;
+  std::string text =
+      fmt::format("{}{} by {}", name_of(key.dtype), key.shape.to_string(),
+                  kRules[static_cast<size_t>(by.rule)]);
+  constexpr std::pair<const char*, double KvOptimizer::*> kRates[] = {
+      {"momentum", &KvOptimizer::momentum},
+      {"rho", &KvOptimizer::rho},
+      {"epsilon", &KvOptimizer::epsilon},
+      {"beta1", &KvOptimizer::beta1},
+      {"beta2", &KvOptimizer::beta2},
+      {"weight_decay", &KvOptimizer::weight_decay}};
+  for (const auto& [name, rate] : kRates)
+    if (by.*rate != 0) text += fmt::format(" {} {}", name, by.*rate);
+  return text + (key.by_rows ? ", in rows" : "");
+}
+
+// Whether servers treat them alike. Learning rates come with gradients.
+bool alike(const Key& a, Key b) {
+  b.optimizer->learning_rate = a.optimizer->learning_rate;
+  return a == b;
+}
+
 }  // namespace
+
+// The others must not wait for a rank whose program came to its end. Where it
+// did not, they are to hear that it was lost.
+KvParameters::~KvParameters() {
+  if (std::uncaught_exceptions() == 0) leave();
+}
 
 Status KvParameters::add(const std::vector<Parameter>& parameters) {
   std::vector<Key> keys;
   for (const Parameter& one : parameters) {
-    if (known_.contains(one.key)) continue;
     RONDO_ASSIGN_OR_RETURN(Key key, key_of(one));
-    keys.push_back(std::move(key));
+    const auto known = known_.find(one.key);
+    if (known == known_.end())
+      keys.push_back(std::move(key));
+    else if (!alike(known->second, key))
+      return error(Code::kInvalidArgument,
+                   "the parameter servers have \"{}\" as {}, and not as {}: "
+                   "they keep a variable as the first graph of the job trained "
+                   "it; give the other one another name",
+                   one.key, described(known->second), described(key));
   }
   if (!keys.empty()) RONDO_RETURN_IF_ERROR(worker_->add(keys));
-  for (const Key& key : keys) known_.insert(key.name);
+  for (const Key& key : keys) known_.emplace(key.name, key);
   return {};
 }
 
@@ -82,6 +128,11 @@ void KvParameters::push_pull_rows(const std::string& key, const Rows& gradient,
          *changed = {rows->indices, rows->rows};
          done(status);
        }});
+}
+
+void KvParameters::forget_rows(const std::string& key) {
+  // A key that servers do not know has no rows either.
+  (void)worker_->forget_rows(key);
 }
 
 void KvParameters::pull_slots(const std::string& key, std::vector<Tensor> into,

@@ -1,9 +1,9 @@
 // KvParameters: what graphs have on parameter servers, by a KvWorker.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "rondo/collectives/communicator.h"
@@ -22,6 +22,7 @@ class KvParameters final : public Parameters {
       : worker_(std::move(worker)),
         comm_(std::move(comm)),
         together_(together) {}
+  ~KvParameters() override;
 
   Status set(std::vector<Parameter> parameters) override;
   void push_pull(const std::string& key, const Tensor& gradient,
@@ -29,6 +30,7 @@ class KvParameters final : public Parameters {
   void push_pull_rows(const std::string& key, const Rows& gradient,
                       double learning_rate, std::shared_ptr<Rows> changed,
                       Done done) override;
+  void forget_rows(const std::string& key) override;
   void pull_slots(const std::string& key, std::vector<Tensor> into,
                   Done done) override;
   void give_up(const std::string& reason) override;
@@ -42,7 +44,7 @@ class KvParameters final : public Parameters {
   const std::unique_ptr<KvWorker> worker_;
   Communicator comm_;
   const bool together_;
-  std::set<std::string> known_;  // keys; of set(), one thread at a time
+  std::map<std::string, Key> known_;  // of set(), one thread at a time
   std::mutex mutex_;
   bool over_ = false;  // guarded by mutex_
 };

@@ -94,6 +94,14 @@ struct Rank {
                      .value()),
         model(comm.rank()) {}
   ~Rank() { strategy.close(); }
+  // Which rows of the table a step brings.
+  Value changed_rows() {
+    for (const Node* push :
+         pushes_of(model.graph, fmt::format("ps{}", strategy.rank())))
+      if (push->op().name == "PushPullRows")
+        return model.graph.value(push->name() + ":1");
+    return {};
+  }
   Strategy strategy;
   Model model;
 };
@@ -157,11 +165,7 @@ TEST(ParameterServer, RowsThatNobodyPushedDoNotTravelAgain) {
     Node& train = together.minimize(rank.model.loss);
     Session session(rank.model.graph, {.intra_op_threads = 1});
     session.run(rank.strategy.initializer(rank.model.graph)).value();
-    Value changed;
-    for (const Node* push :
-         pushes_of(rank.model.graph, fmt::format("ps{}", comm.rank())))
-      if (push->op().name == "PushPullRows")
-        changed = rank.model.graph.value(push->name() + ":1");
+    const Value changed = rank.changed_rows();
     const auto step = [&](std::vector<int64_t> ids) {
       const auto count = static_cast<int64_t>(ids.size());
       const Tensor fed = Tensor::of<int64_t>({count}, ids);
@@ -174,6 +178,32 @@ TEST(ParameterServer, RowsThatNobodyPushedDoNotTravelAgain) {
     // Those of all ranks, each once.
     EXPECT_THAT(step({5, 2 + comm.rank(), 5}), ElementsAre(2, 3, 5));
     EXPECT_THAT(step({7}), ElementsAre(7));
+  });
+}
+
+TEST(ParameterServer, RowsOfAStepThatFailedComeAgain) {
+  const TestCluster cluster(served(1, KvMode::kAsync));
+  spawn_ranks("shm", 1, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    Graph& graph = rank.model.graph;
+    GradientDescent plain({.learning_rate = 0.1});
+    auto together = rank.strategy.distribute(plain);
+    Node& train = together.minimize(rank.model.loss);
+    const Value changed = rank.changed_rows();
+    // Fails when the rows have come.
+    const Value none =
+        gather(changed, constant(graph, Tensor::of<int64_t>({1}, {{1000}})));
+    Session session(graph, {.intra_op_threads = 1});
+    session.run(rank.strategy.initializer(graph)).value();
+    const std::vector<Feed> fed = {
+        {rank.model.ids, Tensor::of<int64_t>({1}, {{3}})}};
+    for (const int64_t expected : {40, 1}) {
+      const auto out = session.run({changed}, fed, {&train}).value();
+      EXPECT_EQ(out[0].count(), expected);
+    }
+    EXPECT_FALSE(session.run({none}, fed, {}).ok());
+    const auto out = session.run({changed}, fed, {&train}).value();
+    EXPECT_EQ(out[0].count(), 40);
   });
 }
 
@@ -225,6 +255,66 @@ TEST(ParameterServer, AStepThatFailsEndsThoseOfAllRanks) {
     if (comm.rank() == 0) {
       EXPECT_THAT(status.message(), HasSubstr("worker 1 "));
     }
+  });
+}
+
+TEST(ParameterServer, AStepThatDidNotBeginEndsNothing) {
+  const TestCluster cluster(served(1));
+  spawn_ranks("shm", 1, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    GradientDescent plain({.learning_rate = 0.1});
+    auto together = rank.strategy.distribute(plain);
+    Node& train = together.minimize(rank.model.loss);
+    Session session(rank.model.graph, {.intra_op_threads = 1});
+    session.run(rank.strategy.initializer(rank.model.graph)).value();
+    const std::vector<Feed> fed = {{rank.model.ids, share(0, 0, 1)}};
+    Session wide(rank.model.graph, {.devices = {{"cpu", 2}}});
+    EXPECT_THAT(wide.run(train, fed).message(),
+                HasSubstr("need a session with one device"));
+    session.run(train, fed).value();
+  });
+}
+
+TEST(ParameterServer, ARankThatEndsEarlierLeavesTheOthers) {
+  const TestCluster cluster(served(2, KvMode::kBounded));
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    // It is not closed, as in a program that just ends.
+    const auto strategy =
+        Strategy::parameter_server(comm, cluster.worker(comm.rank()),
+                                   {.group = fmt::format("ps{}", comm.rank()),
+                                    .mode = KvMode::kBounded})
+            .value();
+    Model model(comm.rank());
+    GradientDescent plain({.learning_rate = 0.1});
+    auto together = strategy.distribute(plain);
+    Node& train = together.minimize(model.loss);
+    Session session(model.graph, {.intra_op_threads = 1});
+    session.run(strategy.initializer(model.graph)).value();
+    for (int step = 0; step < (comm.rank() == 0 ? 1 : kSteps); ++step)
+      session.run(train, {{model.ids, share(step, comm.rank(), 2)}}).value();
+  });
+}
+
+TEST(ParameterServer, AnotherGraphHasToTrainAVariableAlike) {
+  const TestCluster cluster(served(1));
+  spawn_ranks("shm", 1, [&](Communicator& comm) {
+    Rank rank(comm, cluster);
+    const auto begin = [&](Optimizer& optimizer) {
+      Model model(0);
+      auto together = rank.strategy.distribute(optimizer);
+      together.minimize(model.loss);
+      Session session(model.graph, {.intra_op_threads = 1});
+      return session.run(rank.strategy.initializer(model.graph));
+    };
+    GradientDescent plain({.learning_rate = 0.1});
+    GradientDescent slower({.learning_rate = 0.01});
+    Adam adam({.learning_rate = 0.1});
+    begin(plain).value();
+    begin(slower).value();
+    EXPECT_THAT(
+        begin(adam).message(),
+        AllOf(HasSubstr("\"table\" as f32[40, 6] by GradientDescent, in rows"),
+              HasSubstr("by Adam epsilon")));
   });
 }
 

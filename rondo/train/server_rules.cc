@@ -1,11 +1,19 @@
 #include "rondo/train/server_rules.h"
 
 #include "rondo/cluster/wire.h"
+#include "rondo/train/strategy_name.h"
 
 namespace rondo {
 namespace {
 
 constexpr const char* kKey = "ps/rules";
+
+std::string described(const KvRules& rules) {
+  const std::string name = strategy_name(rules.mode);
+  return rules.mode == KvMode::kBounded
+             ? fmt::format("{} with staleness {}", name, rules.staleness)
+             : name;
+}
 
 }  // namespace
 
@@ -32,6 +40,17 @@ Result<KvRules> wait_for_rules(Store& store, Deadline deadline) {
                  "all processes of the same version of rondo?");
   rules.mode = static_cast<KvMode>(mode);
   return rules;
+}
+
+Status check_rules(Store& store, const KvRules& ours, Deadline deadline) {
+  const Result<KvRules> rules = wait_for_rules(store, deadline);
+  if (!rules.ok())
+    return rules.status().with_context("how rank 0 trains is not known");
+  if (described(*rules) == described(ours)) return {};
+  return error(Code::kMismatch,
+               "this rank trains by {}, but rank 0 by {}: all ranks have to "
+               "give the same",
+               described(ours), described(*rules));
 }
 
 }  // namespace rondo

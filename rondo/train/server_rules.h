@@ -10,6 +10,9 @@ namespace rondo {
 
 // Of rank 0.
 Status publish_rules(Store& store, const KvRules& rules);
+// Of the other ranks: waits for them, and compares. Servers heed rank 0's
+// alone.
+Status check_rules(Store& store, const KvRules& ours, Deadline deadline);
 // Of a server: waits for them.
 RONDO_API Result<KvRules> wait_for_rules(Store& store, Deadline deadline);
 

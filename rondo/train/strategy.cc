@@ -163,12 +163,6 @@ Result<Strategy> Strategy::joined(Communicator comm,
 
 namespace {
 
-std::string name_of(KvMode mode) {
-  return mode == KvMode::kSync    ? "ps"
-         : mode == KvMode::kAsync ? "ps-async"
-                                  : "ssp";
-}
-
 // A server of a job is not started again, so one that is gone stays gone.
 constexpr Duration kServerPatience = std::chrono::seconds(2);
 
@@ -177,12 +171,12 @@ Result<std::unique_ptr<KvWorker>> connect_worker(
     const CommunicatorOptions& settings) {
   const Deadline deadline(seconds(settings.connect_timeout));
   RONDO_ASSIGN_OR_RETURN(auto store, open_store(job, deadline));
-  if (job.rank == 0)
-    RONDO_RETURN_IF_ERROR(
-        publish_rules(*store, {.mode = options.mode,
-                               .workers = job.size,
-                               .staleness = options.staleness,
-                               .optimizer = KvOptimizer::gradient_descent(0)}));
+  const KvRules rules{.mode = options.mode,
+                      .workers = job.size,
+                      .staleness = options.staleness,
+                      .optimizer = KvOptimizer::gradient_descent(0)};
+  RONDO_RETURN_IF_ERROR(job.rank == 0 ? publish_rules(*store, rules)
+                                      : check_rules(*store, rules, deadline));
   return KvWorker::connect(
       {.worker = job.rank,
        .workers = job.size,
@@ -216,7 +210,7 @@ Result<Strategy> Strategy::servers_of(const Env& env,
                    "the group \"{}\" of this job was closed, or has other "
                    "options: a job's parameter servers serve once",
                    options.group);
-    return Strategy(name_of(state->served.mode), state);
+    return Strategy(strategy_name(state->served.mode), state);
   }
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
   RONDO_ASSIGN_OR_RETURN(const int64_t servers,
@@ -225,7 +219,7 @@ Result<Strategy> Strategy::servers_of(const Env& env,
     return error(Code::kInvalidArgument,
                  "this job has no parameter servers: start it with rondo run "
                  "-n {} --servers 1 --strategy {} -- PROGRAM",
-                 job.size, name_of(options.mode));
+                 job.size, strategy_name(options.mode));
   RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
   settings.name = options.group;
   // First the servers: until a rank has said how it trains, they wait.
@@ -258,7 +252,7 @@ Result<Strategy> Strategy::parameter_server(
       options.group, std::make_unique<ServerExchange>(comm, state->servers));
   RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
   state->comm = std::move(comm);
-  return Strategy(name_of(options.mode), std::move(state));
+  return Strategy(strategy_name(options.mode), std::move(state));
 }
 
 bool Strategy::in_step() const {
@@ -447,6 +441,12 @@ Status Strategy::check_replicas(const std::vector<std::string>& names,
   if (!comm.valid())
     return error(Code::kInvalidArgument, "the strategy is closed");
   return compare_replicas(comm, names, tensors);
+}
+
+bool Strategy::closed() const {
+  if (!state_) return false;
+  const std::lock_guard lock(state_->mutex);
+  return !state_->comm.valid();
 }
 
 void Strategy::close() {

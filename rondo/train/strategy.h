@@ -130,6 +130,7 @@ class RONDO_API Strategy {
 
   // Leaves the group; exchanges from then on fail.
   void close();
+  bool closed() const;
 
  private:
   struct State;

@@ -22,4 +22,10 @@ Result<StrategyKind> parse_strategy(std::string_view name) {
                "there is no strategy \"{}\"; there are {}", name, known);
 }
 
+std::string strategy_name(KvMode mode) {
+  return mode == KvMode::kSync    ? "ps"
+         : mode == KvMode::kAsync ? "ps-async"
+                                  : "ssp";
+}
+
 }  // namespace rondo

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "rondo/base/status.h"
+#include "rondo/ps/kv_rules.h"
 
 namespace rondo {
 
@@ -18,5 +19,8 @@ inline bool has_servers(StrategyKind kind) {
 // "single"; "ring" or "allreduce", which are the same; "ps", "ps-async", "ssp".
 // An error lists them.
 RONDO_API Result<StrategyKind> parse_strategy(std::string_view name);
+
+// That with parameter servers of this mode.
+std::string strategy_name(KvMode mode);
 
 }  // namespace rondo

@@ -117,8 +117,8 @@ class Saver:
         if self._empty():
             return None
         core = _session_of(sess)
-        for op in sess.graph.get_collection(BEFORE_SAVING):
-            sess.run(op)
+        for prepare in sess.graph.get_collection(BEFORE_SAVING):
+            prepare(sess)
         return self._saver.save(
             core,
             os.fspath(save_path),

@@ -142,8 +142,15 @@ class Strategy:
     def _keeps_slots(self, graph):
         """Before a checkpoint is written, what servers keep is to be here."""
         if self._core.has_servers and not graph.get_collection(BEFORE_SAVING):
-            pull = Operation(self._core.pull_slots(graph._core), graph)
-            graph.add_to_collection(BEFORE_SAVING, pull)
+            core = self._core
+            pull = Operation(core.pull_slots(graph._core), graph)
+
+            def prepare(session):
+                # Once it is closed, what the rank has is all there is.
+                if not core.closed:
+                    session.run(pull)
+
+            graph.add_to_collection(BEFORE_SAVING, prepare)
 
     def initializer(self):
         """An operation that sets all variables of the default graph to their

@@ -45,8 +45,9 @@ class Wait {
   std::atomic<bool> over_ = false;
 };
 
-// Whether a run has pushed anything.
+// Whether a run has begun, and pushed anything.
 struct Pushed final : Resource {
+  std::atomic<bool> begun = false;
   std::atomic<bool> any = false;
 };
 
@@ -84,20 +85,26 @@ class PushKernel : public ParameterKernel, public RunScope {
  public:
   using ParameterKernel::ParameterKernel;
 
-  void begin_run(Resources& /*of_run*/) override {}
+  void begin_run(Resources& of_run) override {
+    pushed_in(of_run)->begun = true;
+  }
   Status left_out(Resources& /*of_run*/) override {
     return error(Code::kInvalidArgument,
                  "a push to parameter servers is in a branch that was not "
                  "taken, and the other ranks may wait for it: train outside of "
                  "branches");
   }
-  // The end of the data before the first push is no failure: the others may
-  // have come to theirs too.
+  // One that did not begin was no step. The end of the data before the first
+  // push is no failure: the others may have come to theirs too.
   void end_run(Resources& of_run, const Status& status) override {
     if (status.ok()) return;
-    if (status.code() == Code::kOutOfRange && !pushed_in(of_run)->any) return;
-    if (const auto servers = group().parameters())
-      servers->give_up(fmt::format("its step failed: {}", status.message()));
+    const auto pushed = pushed_in(of_run);
+    if (!pushed->begun) return;
+    if (status.code() == Code::kOutOfRange && !pushed->any) return;
+    const auto servers = group().parameters();
+    if (!servers) return;
+    lose(*servers);
+    servers->give_up(fmt::format("its step failed: {}", status.message()));
   }
 
  protected:
@@ -115,6 +122,8 @@ class PushKernel : public ParameterKernel, public RunScope {
   }
   virtual void push(Parameters& servers, KernelContext& c, double rate,
                     Done done) = 0;
+  // What came back in a run that failed may not be in the variable.
+  virtual void lose(Parameters& /*servers*/) const {}
 
  private:
   std::shared_ptr<Pushed> pushed_in(Resources& of_run) const {
@@ -158,6 +167,7 @@ class PushPullRows final : public PushKernel {
                              });
                            });
   }
+  void lose(Parameters& servers) const override { servers.forget_rows(key()); }
 };
 
 class PullSlots final : public ParameterKernel {
