@@ -1,51 +1,17 @@
 #include "rondo/train/strategy.h"
 
-#include <map>
-#include <mutex>
-
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/exchange.h"
-#include "rondo/graph/ops/parameters.h"
 #include "rondo/graph/ops/state.h"
-#include "rondo/kernels/exchange_group.h"
 #include "rondo/rendezvous/job_env.h"
 #include "rondo/train/accumulated_gradients.h"
 #include "rondo/train/communicator_exchange.h"
-#include "rondo/train/kv_parameters.h"
 #include "rondo/train/replica_check.h"
-#include "rondo/train/server_rules.h"
-#include "rondo/train/server_update.h"
 #include "rondo/train/strategy_name.h"
+#include "rondo/train/strategy_state.h"
 
 namespace rondo {
-
-struct Strategy::State {
-  int rank = 0;
-  int size = 1;
-  RingOptions options;
-  GradientExchange exchange;
-  std::shared_ptr<ExchangeGroup> group;
-  std::mutex mutex;
-  // Guarded by mutex.
-  Communicator comm;  // empty once closed
-  std::vector<Travel> travels;
-  ParameterServerOptions served;
-  std::shared_ptr<KvParameters> servers;  // nullptr: none
-};
-
 namespace {
-
-// The rings, and the groups with servers, of this job by the name of their
-// group, so that a program may ask for its strategy wherever it needs it.
-struct Rings {
-  std::mutex mutex;
-  std::map<std::string, std::weak_ptr<void>> states;  // guarded by mutex
-};
-
-Rings& rings() {
-  static auto* const all = new Rings;
-  return *all;
-}
 
 // The slowest rank's, so that all choose alike. Ranks of one host reach each
 // other through its memory.
@@ -90,6 +56,11 @@ Result<Strategy> Strategy::from_env(const Env& env) {
   return servers_of(env, options, true);
 }
 
+JobStrategies& job_strategies() {
+  static auto* const all = new JobStrategies;
+  return *all;
+}
+
 Strategy Strategy::single() { return Strategy("single"); }
 
 Result<Strategy> Strategy::ring(const RingOptions& options) {
@@ -98,7 +69,7 @@ Result<Strategy> Strategy::ring(const RingOptions& options) {
 
 Result<Strategy> Strategy::ring_of(const Env& env, const RingOptions& options,
                                    bool any_options) {
-  Rings& all = rings();
+  JobStrategies& all = job_strategies();
   const std::lock_guard lock(all.mutex);
   std::weak_ptr<void>& known = all.states[options.group];
   if (auto state = std::static_pointer_cast<State>(known.lock())) {
@@ -158,157 +129,6 @@ Result<Strategy> Strategy::joined(Communicator comm,
   state->comm = std::move(comm);
   return Strategy("ring", std::move(state));
 }
-
-// ---- Parameter servers ------------------------------------------------------
-
-namespace {
-
-// A server of a job is not started again, so one that is gone stays gone.
-constexpr Duration kServerPatience = std::chrono::seconds(2);
-
-Result<std::unique_ptr<KvWorker>> connect_worker(
-    JobEnv job, int servers, const ParameterServerOptions& options,
-    const CommunicatorOptions& settings) {
-  const Deadline deadline(seconds(settings.connect_timeout));
-  RONDO_ASSIGN_OR_RETURN(auto store, open_store(job, deadline));
-  const KvRules rules{.mode = options.mode,
-                      .workers = job.size,
-                      .staleness = options.staleness,
-                      .optimizer = KvOptimizer::gradient_descent(0)};
-  RONDO_RETURN_IF_ERROR(job.rank == 0 ? publish_rules(*store, rules)
-                                      : check_rules(*store, rules, deadline));
-  return KvWorker::connect(
-      {.worker = job.rank,
-       .workers = job.size,
-       .servers = servers,
-       .store = std::move(store),
-       .token = settings.token.empty() ? job.token : settings.token,
-       .connect_timeout = deadline.left(),
-       .timeout = seconds(settings.timeout),
-       .server_patience = kServerPatience});
-}
-
-}  // namespace
-
-Result<Strategy> Strategy::parameter_server(
-    const ParameterServerOptions& options) {
-  return servers_of(Env::process(), options, false);
-}
-
-Result<Strategy> Strategy::servers_of(const Env& env,
-                                      const ParameterServerOptions& options,
-                                      bool any_options) {
-  Rings& all = rings();
-  const std::lock_guard lock(all.mutex);
-  std::weak_ptr<void>& known = all.states[options.group];
-  if (auto state = std::static_pointer_cast<State>(known.lock())) {
-    const std::lock_guard state_lock(state->mutex);
-    if (!state->comm.valid() || !state->servers ||
-        (!any_options && (state->served.mode != options.mode ||
-                          state->served.staleness != options.staleness)))
-      return error(Code::kInvalidArgument,
-                   "the group \"{}\" of this job was closed, or has other "
-                   "options: a job's parameter servers serve once",
-                   options.group);
-    return Strategy(strategy_name(state->served.mode), state);
-  }
-  RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
-  RONDO_ASSIGN_OR_RETURN(const int64_t servers,
-                         env.get_int("RONDO_SERVERS", 0, 0, 1 << 16));
-  if (servers == 0)
-    return error(Code::kInvalidArgument,
-                 "this job has no parameter servers: start it with rondo run "
-                 "-n {} --servers 1 --strategy {} -- PROGRAM",
-                 job.size, strategy_name(options.mode));
-  RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
-  settings.name = options.group;
-  // First the servers: until a rank has said how it trains, they wait.
-  RONDO_ASSIGN_OR_RETURN(
-      auto worker,
-      connect_worker(job, static_cast<int>(servers), options, settings));
-  RONDO_ASSIGN_OR_RETURN(auto comm, Communicator::world(std::move(settings)));
-  RONDO_ASSIGN_OR_RETURN(
-      Strategy made,
-      parameter_server(std::move(comm), std::move(worker), options));
-  known = made.state_;
-  return made;
-}
-
-Result<Strategy> Strategy::parameter_server(
-    Communicator comm, std::unique_ptr<KvWorker> worker,
-    const ParameterServerOptions& options) {
-  if (!comm.valid() || !worker)
-    return error(Code::kInvalidArgument,
-                 "the communicator or the worker is empty");
-  auto state = std::make_shared<State>();
-  state->rank = comm.rank();
-  state->size = comm.size();
-  state->exchange.group = options.group;
-  state->exchange.size = comm.size();
-  state->served = options;
-  state->servers = std::make_shared<KvParameters>(
-      std::move(worker), comm, options.mode == KvMode::kSync);
-  state->group = std::make_shared<ExchangeGroup>(
-      options.group, std::make_unique<ServerExchange>(comm, state->servers));
-  RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
-  state->comm = std::move(comm);
-  return Strategy(strategy_name(options.mode), std::move(state));
-}
-
-bool Strategy::in_step() const {
-  return !has_servers() || state_->served.mode == KvMode::kSync;
-}
-
-bool Strategy::has_servers() const { return state_ && state_->servers; }
-
-Node& Strategy::served(Node& update) const {
-  return server_update(update, state_->exchange.group);
-}
-
-Node& Strategy::set_servers(Graph& graph, const std::vector<Value>& variables,
-                            const std::vector<Value>& values) const {
-  const std::string& group = state_->exchange.group;
-  std::map<std::string_view, Value> by_name;
-  for (size_t i = 0; i < variables.size(); ++i)
-    by_name[variable_name(variables[i])] = values[i];
-  const auto pushes = pushes_of(graph, group);
-  std::vector<Value> tensors;
-  using Names = std::vector<std::string>;
-  for (const Node* push : pushes) {
-    const Attrs& attrs = push->attrs();
-    tensors.push_back(by_name.at(attrs.get<std::string>("key")));
-    for (const char* more : {"slots", "powers"})
-      for (const std::string& name : attrs.get<Names>(more))
-        tensors.push_back(by_name.at(name));
-  }
-  if (pushes.empty())
-    throw Error(Code::kInvalidArgument,
-                "no variable is trained by parameter servers yet: build the "
-                "training operation before the initializer");
-  return set_parameters(pushes, tensors,
-                        {.group = group,
-                         .sequence = next_sequence(graph, group),
-                         .name = "servers"});
-}
-
-Node& Strategy::pull_slots(Graph& graph) const {
-  std::vector<Node*> assigned;
-  if (has_servers()) {
-    const NameScope scope(graph, state_->exchange.group);
-    std::map<std::string_view, Value> by_name;
-    for (const Value& variable : graph.collection(kVariables))
-      by_name[variable_name(variable)] = variable;
-    for (const Node* push : pushes_of(graph, state_->exchange.group)) {
-      const auto& names = push->attrs().get<std::vector<std::string>>("slots");
-      const std::vector<Value> slots = rondo::pull_slots(*push);
-      for (size_t k = 0; k < names.size(); ++k)
-        assigned.push_back(assign(by_name.at(names[k]), slots[k]).node);
-    }
-  }
-  return rondo::group(graph, assigned, "pull_slots");
-}
-
-// ---- All of them ------------------------------------------------------------
 
 int Strategy::rank() const { return state_ ? state_->rank : 0; }
 int Strategy::size() const { return state_ ? state_->size : 1; }

@@ -89,6 +89,8 @@ class RONDO_API Strategy {
   DistributedOptimizer distribute(Optimizer& optimizer) const;
   // Whether other processes keep the variables.
   bool has_servers() const;
+  // Whether all ranks have the same variables between steps.
+  bool in_step() const;
   // The mean of each gradient over all ranks: what distribute() updates by;
   // not with parameter servers.
   std::vector<GradientAndVariable> exchange(
@@ -140,8 +142,6 @@ class RONDO_API Strategy {
   static Result<Strategy> servers_of(const Env& env,
                                      const ParameterServerOptions& options,
                                      bool any_options);
-  // Whether all ranks have the same variables between steps.
-  bool in_step() const;
   bool alone() const { return size() == 1 && !has_servers(); }
   // Behind a broadcast, whose values these are: what servers have too.
   Node& set_servers(Graph& graph, const std::vector<Value>& variables,

@@ -19,11 +19,6 @@ const char* unit_of(const TrainingData& data) {
   return data.kind == ExampleKind::kText ? "texts" : "images";
 }
 
-// Workers that do not wait for each other have no news of common steps.
-bool in_step(const Strategy& strategy) {
-  return strategy.name() != "ps-async" && strategy.name() != "ssp";
-}
-
 ProgressOptions progress_options(const TrainOptions& options, int64_t steps,
                                  const TrainingData& data, int workers) {
   return {.steps = steps,
@@ -146,7 +141,8 @@ Status TrainingRun::one_step() {
   times_.add(made - start, Clock::now() - made);
   if (look) times_.add_waiting(waiting_share(timeline->events()));
   const StepNews news = {score.loss, score.right, stop_.came() ? 1.0 : 0.0};
-  if (!in_step(strategy_)) {
+  // Workers that do not wait for each other have no news of common steps.
+  if (!strategy_.in_step()) {
     ++step_;
     return take(news);
   }
@@ -167,7 +163,7 @@ Status TrainingRun::settle() {
 Status TrainingRun::take(const StepNews& news) {
   // Where all have the same news, rank 0 says it.
   if (!std::isfinite(news.loss))
-    return leads() || !in_step(strategy_)
+    return leads() || !strategy_.in_step()
                ? error(Code::kInvalidArgument,
                        "the loss is {} at step {}: training stops; a lower "
                        "--lr than {} may help",
@@ -225,7 +221,7 @@ Status TrainingRun::evaluate() {
   }
   const Status summed = crew_.sum(sums);
   // Who does not wait for the others may have left already.
-  if (!summed.ok() && stop_.came() && !in_step(strategy_)) {
+  if (!summed.ok() && stop_.came() && !strategy_.in_step()) {
     stopping_ = true;
     return {};
   }

@@ -1,0 +1,39 @@
+// Strategy::State: what the copies of a strategy share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rondo/kernels/exchange_group.h"
+#include "rondo/train/kv_parameters.h"
+#include "rondo/train/strategy.h"
+
+namespace rondo {
+
+struct Strategy::State {
+  int rank = 0;
+  int size = 1;
+  RingOptions options;
+  GradientExchange exchange;
+  std::shared_ptr<ExchangeGroup> group;
+  std::mutex mutex;
+  // Guarded by mutex.
+  Communicator comm;  // empty once closed
+  std::vector<Travel> travels;
+  ParameterServerOptions served;
+  std::shared_ptr<KvParameters> servers;  // nullptr: none
+};
+
+// Those of this job by the name of their group, so that a program may ask for
+// its strategy wherever it needs it.
+struct JobStrategies {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<void>> states;  // guarded by mutex
+};
+
+JobStrategies& job_strategies();
+
+}  // namespace rondo
