@@ -95,7 +95,8 @@ def test_the_trace_has_the_nodes_of_all_tasks(cluster, master):
     assert all(e["ts"] >= 0 for e in events if e["ph"] == "X")
 
 
-def test_placed_by_cost(cluster):
+def test_placed_by_cost(cluster, monkeypatch):
+    monkeypatch.setenv("RONDO_NUM_THREADS", "1")  # or a transfer may not be worth it
     c = cluster(ps=1, workers=2)
     graph = rd.Graph()
     with graph.as_default():

@@ -197,6 +197,34 @@ def test_who_has_closed_the_strategy_may_save(tmp_path):
     assert str(tmp_path / "model") in done.stdout
 
 
+FAILING = """
+import numpy as np
+import rondo as rd
+
+strategy = rd.train.Strategy.from_env()
+w = rd.get_variable("w", [4])
+opt = strategy.distribute(rd.train.GradientDescentOptimizer(0.1))
+train_op = opt.minimize(rd.reduce_sum(rd.square(w)))
+session = rd.Session()
+session.run(strategy.initializer())
+session.run(train_op)
+if strategy.rank == 1:
+    raise ValueError("no more data")
+session.run(train_op)
+print("went on alone")
+"""
+
+
+def test_others_do_not_go_on_without_a_rank_whose_program_failed(tmp_path):
+    program = tmp_path / "failing.py"
+    program.write_text(FAILING)
+    options = ["-n", 2, *SERVED, "ps", "--no-prefix", "--grace", 30]
+    done = rondo_run(*options, "--", sys.executable, program)
+    assert done.returncode == 1
+    assert "went on alone" not in done.stdout
+    assert "its program ended with ValueError('no more data')" in done.stderr
+
+
 def test_servers_end_with_ranks_that_do_not_need_them():
     done = rondo_run("-n", 2, *SERVED, "ps", "--", "true")
     assert (done.returncode, done.stderr) == (0, "")

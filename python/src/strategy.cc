@@ -197,6 +197,13 @@ void bind_strategy(nb::module_& m) {
       .def("check_replicas", &check_replicas, nb::arg("names"),
            nb::arg("arrays"))
       .def_prop_ro("closed", &Strategy::closed)
+      .def(
+          "abandon",
+          [](Strategy& self, const std::string& why) {
+            const GilRelease release;
+            self.abandon(why);
+          },
+          nb::arg("why"))
       .def("close", [](Strategy& self) {
         const GilRelease release;  // it says goodbye to its peers
         self.close();

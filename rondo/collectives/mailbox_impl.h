@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -67,6 +68,7 @@ class Mailbox::Impl : public std::enable_shared_from_this<Impl> {
     MessagePtr arriving;                      // a short one, into its place
     std::unique_ptr<Unexpected> storing;      // or aside
     bool gone = false;
+    std::optional<Deadline> patience;  // since it was seen to leave
   };
 
   using Lock = std::unique_lock<std::mutex>;
@@ -96,6 +98,7 @@ class Mailbox::Impl : public std::enable_shared_from_this<Impl> {
   bool idle() const;
   bool interested(int rank) const;
   bool pass();
+  bool said_all(int rank);
   void move(int rank, bool& moved);
   void lost_line(int rank, const Status& cause);
   void peer_gone(int rank);

@@ -174,10 +174,23 @@ bool Mailbox::Impl::pass() {
     const bool left = group_.left(rank);
     bool here = false;
     move(rank, here);
-    if (left && !here && !peer(rank).gone) peer_gone(rank);
+    if (left && !here && !peer(rank).gone && said_all(rank)) peer_gone(rank);
     moved = moved || here;
   }
   return moved;
+}
+
+// Of a peer that left. In memory its goodbye comes behind the last byte. A
+// socket tells of its own end there; one that has not arrived yet may have been
+// overtaken by the goodbye, so it has a moment.
+bool Mailbox::Impl::said_all(int rank) {
+  Peer& one = peer(rank);
+  const Channel& channel = one.line.channel();
+  if (channel.reports_close(0, false)) return false;
+  std::vector<pollfd> fds;
+  if (!channel.poll_for_recv(0, fds)) return true;
+  if (!one.patience) one.patience.emplace(seconds(0.5));
+  return one.patience->passed();
 }
 
 void Mailbox::Impl::move(int rank, bool& moved) {

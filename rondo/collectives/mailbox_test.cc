@@ -97,7 +97,8 @@ TEST_P(MailboxOver, TagsAndSendersAreToldApart) {
       std::vector<int32_t> in(length);
       for (const int tag : {2, 1})
         for (const int peer : {2, 1}) {
-          EXPECT_TRUE(recv(*box, in, peer, tag).get().status.ok());
+          const Status status = recv(*box, in, peer, tag).get().status;
+          EXPECT_TRUE(status.ok()) << status.message();
           EXPECT_EQ(in, numbers(length, 10 * peer + tag - 1));
         }
     }

@@ -204,10 +204,12 @@ void Job::end_idle_servers() {
   };
   for_each_server([](AgentLink& link) { link.terminate(); });
   // Their hosts may have become unreachable meanwhile.
-  loop_->after(kCutOff, [=] {
+  // A server has nothing to finish, however long ranks are given.
+  const Duration patience = std::min(options_.term_time, kTermTime);
+  loop_->after(patience + kCutOff, [=] {
     for_each_server([](AgentLink& link) { link.abandon(); });
   });
-  loop_->after(kGiveUp, [this] { servers_given_up_ = true; });
+  loop_->after(patience + kGiveUp, [this] { servers_given_up_ = true; });
 }
 
 std::string Job::name_of(int rank) const {

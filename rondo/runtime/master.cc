@@ -116,10 +116,11 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
                    const std::vector<Value>& fetches,
                    const std::vector<Feed>& feeds,
                    const std::vector<Node*>& targets, const Limits& limits) {
-  // If anything fails here, the plan that there is still serves.
-  const auto turn = take_turn(limits);
+  // If anything fails here, the plan that there is still serves. Nor is it
+  // worth a wait: a later run learns as much.
+  const auto turn = turns_.try_take();
   // Another run may have learned meanwhile.
-  if (!turn.ok() || find_plan(fetches, feeds, targets) != plan) return;
+  if (!turn || find_plan(fetches, feeds, targets) != plan) return;
   try {
     Subgraph step;
     {

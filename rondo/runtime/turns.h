@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,6 +29,12 @@ class Turns {
     Turns* of_;
   };
 
+  // The turn, if nobody has it.
+  std::optional<Turn> try_take() {
+    const MutexLock lock(mutex_);
+    if (std::exchange(taken_, true)) return std::nullopt;
+    return std::optional<Turn>(std::in_place, *this);
+  }
   // Waits for it; `what` is what others do meanwhile, for people.
   Result<Turn> take(Deadline deadline, Cancellation& cancellation,
                     std::string_view what) {

@@ -269,6 +269,11 @@ bool Strategy::closed() const {
   return !state_->comm.valid();
 }
 
+void Strategy::abandon(const std::string& why) {
+  if (has_servers()) state_->servers->give_up(why);
+  close();
+}
+
 void Strategy::close() {
   if (!state_) return;
   if (state_->servers) state_->servers->leave();

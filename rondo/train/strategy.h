@@ -130,6 +130,9 @@ class RONDO_API Strategy {
   Status check_replicas(const std::vector<std::string>& names,
                         const std::vector<Tensor>& tensors) const;
 
+  // Instead of close(), where this rank's program fails: the others are told
+  // why, where they would otherwise go on without it.
+  void abandon(const std::string& why);
   // Leaves the group; exchanges from then on fail.
   void close();
   bool closed() const;

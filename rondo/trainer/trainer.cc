@@ -59,19 +59,20 @@ Status train(const TrainOptions& options) {
   if (ready.ok() && crew.rank() == 0) ready = check_folder(own);
   Result<TrainingData> data = ready.ok() ? load(own, *model) : ready;
   RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
-  RONDO_ASSIGN_OR_RETURN(const Strategy strategy,
-                         join_strategy(own, crew.size()));
+  RONDO_ASSIGN_OR_RETURN(Strategy strategy, join_strategy(own, crew.size()));
   if (strategy.size() != crew.size())
     return error(Code::kInvalidArgument,
                  "the strategy {} is for one process, and this job has {} "
                  "ranks: take ring, ps, ps-async or ssp",
                  strategy.name(), crew.size());
-  return with_advice(own, attempt([&]() -> Status {
-                       TrainingRun run(own, *model, *data, strategy, crew);
-                       RONDO_RETURN_IF_ERROR(run.begin());
-                       RONDO_RETURN_IF_ERROR(run.steps());
-                       return run.end();
-                     }));
+  const Status status = attempt([&]() -> Status {
+    TrainingRun run(own, *model, *data, strategy, crew);
+    RONDO_RETURN_IF_ERROR(run.begin());
+    RONDO_RETURN_IF_ERROR(run.steps());
+    return run.end();
+  });
+  if (!status.ok()) strategy.abandon(status.message());
+  return with_advice(own, status);
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 import atexit as _atexit
 import contextlib as _contextlib
+import sys as _sys
 import weakref as _weakref
 
 from .. import _core
@@ -358,6 +359,11 @@ def _gradient(parts, graph):
 
 @_atexit.register
 def _close_open():
-    # A rank that ends without closing is not a rank that was lost.
+    # A rank that ends without closing is not a rank that was lost, unless an
+    # exception ended it, which the interpreter has then printed.
+    failure = getattr(_sys, "last_value", None)
     for strategy in list(_open):
-        strategy.close()
+        if failure is None:
+            strategy.close()
+        else:
+            strategy._core.abandon(f"its program ended with {failure!r}")
