@@ -269,7 +269,9 @@ TEST_P(MailboxOver, MemoryIsLeftAloneAfterAFailure) {
     auto end = recv(*box, data, 1, 2);  // accepts the offer
     comm.barrier().value();
     box->abort("enough");
-    EXPECT_EQ(end.get().status.code(), Code::kCancelled);
+    // Seldom rank 1 was so quick that all came while the offer was accepted.
+    const Code code = end.get().status.code();
+    EXPECT_TRUE(code == Code::kCancelled || code == Code::kOk);
     std::fill(data.begin(), data.end(), -1);
     EXPECT_FALSE(recv(*box, token, 1, 3).get().status.ok());
     EXPECT_EQ(data, std::vector<int32_t>(9000, -1));
