@@ -112,6 +112,7 @@ set(headers
   rondo/ps/kv_mode.h
   rondo/rendezvous/job_env.h
   rondo/rendezvous/store.h
+  rondo/runtime/placement_kind.h
   rondo/runtime/run_options.h
   rondo/runtime/session.h
   rondo/runtime/timeline.h
