@@ -121,8 +121,11 @@ set(headers
   rondo/train/data/element.h
   rondo/train/dataset.h
   rondo/train/event_writer.h
+  rondo/train/exchange_plan.h
   rondo/train/exchanged_gradients.h
+  rondo/train/factors.h
   rondo/train/graph_iterator.h
+  rondo/train/joint_gradients.h
   rondo/train/saver.h
   rondo/train/strategy.h
   rondo/tensor/dtype.h
