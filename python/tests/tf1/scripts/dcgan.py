@@ -6,7 +6,9 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.examples.tutorials.mnist import input_data
 
-mnist = input_data.read_data_sets(sys.argv[1], one_hot=True)
+np.random.seed(1)
+tf.set_random_seed(1)
+mnist = input_data.read_data_sets(sys.argv[1], one_hot=True, seed=1)
 num_steps = int(sys.argv[2])
 batch_size = 16
 noise_dim = 16
