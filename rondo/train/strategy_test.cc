@@ -359,12 +359,27 @@ TEST(Buckets, ComeInTheOrderOfTheGradientsAndHaveTheirSizes) {
   Perceptron model(0, 6);
   const auto gradients = Optimizer::compute_gradients(model.loss);
   const double one = kWidth * kWidth * sizeof(float);
-  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = one, .bytes = 2 * one}),
+  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = one, .bytes = 2 * one}, 2),
               ElementsAre(ElementsAre(5), ElementsAre(4, 3), ElementsAre(2, 1),
                           ElementsAre(0)));
   // One that is larger than a bucket is alone.
-  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = 1, .bytes = 1}),
+  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = 1, .bytes = 1}, 2),
               testing::SizeIs(6));
+}
+
+TEST(Buckets, GrowWithTheNumberOfRanks) {
+  Graph graph;
+  std::vector<GradientAndVariable> gradients;
+  for (int i = 0; i < 60; ++i) {
+    const Value of_a_mib = placeholder(graph, {.shape = Shape{1 << 18}});
+    gradients.push_back({of_a_mib, of_a_mib});
+  }
+  for (const auto& [ranks, members] : std::map<int, size_t>{
+           {2, 4}, {4, 4}, {8, 8}, {24, 24}, {64, 25}, {1000, 25}}) {
+    const auto buckets = plan_buckets(gradients, {}, ranks);
+    EXPECT_THAT(buckets[0], testing::SizeIs(1));
+    EXPECT_THAT(buckets[1], testing::SizeIs(members)) << ranks << " ranks";
+  }
 }
 
 TEST(Strategy, NamesAreKnown) {
