@@ -12,9 +12,9 @@ struct Open {
   double bytes = 0;
 };
 
-// A ring cuts a bucket into one part for each rank, and passes each on from rank
-// to rank: parts of 1 MiB take several times longer than a message's latency,
-// even at 10 Gbit/s.
+// A ring cuts a bucket into one part for each rank, and passes each on from
+// rank to rank: parts of 1 MiB take several times longer than a message's
+// latency, even at 10 Gbit/s.
 double usual_bytes(int ranks) {
   constexpr double kMiB = 1 << 20;
   return kMiB * std::clamp(ranks, 4, 25);
