@@ -51,6 +51,7 @@ PlacementRequest CostPlacement::request() const {
   PlacementRequest request;
   request.devices = options_.devices;
   request.costs = &costs_;
+  request.contention = contention_.value_or(std::vector<double>());
   request.has_kernel = [client = options_.devices[0].name](
                            const Node& node, const DeviceInfo& device) {
     return has_kernel(node, device, client);
@@ -108,7 +109,10 @@ Result<bool> CostPlacement::place_again(const Graph& graph,
   const auto at = placed_.find(key_of(*step.graph));
   if (at == placed_.end()) return false;
   find_state(graph);
-  record_times(times, *step.graph, at->second, costs_);
+  if (!contention_)
+    contention_ = options_.measure_contention ? options_.measure_contention()
+                                              : std::vector<double>();
+  record_times(times, *step.graph, at->second, *contention_, costs_);
   Placement old = at->second;
   old.state = before_.state;
   RONDO_ASSIGN_OR_RETURN(Replacement again,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ struct CostPlacementOptions {
   std::vector<DeviceInfo> devices;
   // Whether a node that asks for a device that is not there goes elsewhere.
   bool soft = false;
+  // Measures how much nodes slow each other: PlacementRequest::contention.
+  // Called once, when there are first times to place by. None: they do not.
+  std::function<std::vector<double>()> measure_contention = {};
 };
 
 // Nodes with the same variable, queue and so on stay on the device that the
@@ -51,6 +56,7 @@ class RONDO_API CostPlacement {
 
   const CostPlacementOptions options_;
   CostModel costs_;
+  std::optional<std::vector<double>> contention_;  // once it was measured
   size_t seen_ = 0;   // nodes of the graph that find_state() has looked at
   Placement before_;  // has the `state` of all steps
   // By the names of the step's nodes.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/host_call.h"
@@ -165,6 +167,59 @@ TEST_F(SplitTest, WakingUpIsPartOfATransfer) {
              .us = 1,
              .device = at(split_, "y")});
   expect_joined();
+}
+
+// Two nodes of 10 ms, one after the other at first, on devices that slow each
+// other.
+class ContentionTest : public ReplacementTest {
+ protected:
+  // Whether they are on two devices once their times are known.
+  bool splits(double slower) {
+    placement_.emplace(
+        CostPlacementOptions{.devices = devices({kCpu0, kCpu1}),
+                             .measure_contention = [this, slower] {
+                               ++measured_;
+                               return std::vector{slower};
+                             }});
+    Subgraph first = step_of(y_);
+    placement_->place(g_, first).value();
+    EXPECT_EQ(measured_, 0) << "there is nothing to place by yet";
+    Timeline times;
+    times.add({.node = "a", .op = "Exp", .us = 1e4, .device = at(first, "a")});
+    times.add({.node = "b",
+               .op = "Tanh",
+               .start_us = 1e4,
+               .us = 1e4,
+               .device = at(first, "b")});
+    Subgraph again = step_of(y_);
+    return placement_->place_again(g_, times, again).value();
+  }
+  std::optional<CostPlacement> placement_;
+  int measured_ = 0;
+};
+
+TEST_F(ContentionTest, DecidesWhetherToSplit) {
+  EXPECT_TRUE(splits(1.2));
+  measured_ = 0;
+  EXPECT_FALSE(splits(1.9)) << "it gains less than a tenth";
+}
+
+TEST_F(ContentionTest, IsTakenOutOfWhatIsMeasured) {
+  ASSERT_TRUE(splits(1.2));
+  // As predicted: both at once take 12 ms.
+  Timeline times;
+  for (const char* node : {"a", "b"})
+    times.add(
+        {.node = node,
+         .op = "Any",
+         .us = 1.2e4,
+         .device = std::string(node == std::string("a") ? kCpu0 : kCpu1)});
+  Subgraph again = step_of(y_);
+  EXPECT_FALSE(placement_->place_again(g_, times, again).value());
+  const std::string text = placement_->explain(g_, again).value();
+  EXPECT_THAT(text, HasSubstr("predicted step: 12"));
+  EXPECT_THAT(text, HasSubstr("1.20 times where there are two"));
+  EXPECT_EQ(measured_, 1);
 }
 
 TEST_F(CostPlacementTest, WhereAVariableAsksToBe) {
