@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "rondo/graph/partition/copy_constants.h"
+#include "rondo/graph/passes/passes.h"
 #include "rondo/graph/placement/colocation.h"
 #include "rondo/graph/placement/resources.h"
 #include "rondo/kernels/kernel_registry.h"
@@ -47,8 +48,9 @@ void set_devices(const Placement& placement, Subgraph& step) {
 CostPlacement::CostPlacement(CostPlacementOptions options)
     : options_(std::move(options)) {}
 
-PlacementRequest CostPlacement::request() const {
+PlacementRequest CostPlacement::request(const Subgraph& step) const {
   PlacementRequest request;
+  for (const Node* node : ordered_nodes(step)) request.step.push_back(node);
   request.devices = options_.devices;
   request.costs = &costs_;
   request.contention = contention_.value_or(std::vector<double>());
@@ -86,10 +88,11 @@ Result<Placement> CostPlacement::find(const Graph& graph,
   const auto at = placed_.find(key_of(*step.graph));
   if (at != placed_.end()) return at->second;
   find_state(graph);
-  return rondo::place(*step.graph, request());
+  return rondo::place(*step.graph, request(step));
 }
 
 Status CostPlacement::place(const Graph& graph, Subgraph& step) {
+  share_common(step);
   RONDO_ASSIGN_OR_RETURN(Placement placement, find(graph, step));
   for (const auto& [what, device] : placement.state)
     before_.state.emplace(what, device);
@@ -106,6 +109,7 @@ bool CostPlacement::wants_times(int64_t run) {
 
 Result<bool> CostPlacement::place_again(const Graph& graph,
                                         const Timeline& times, Subgraph& step) {
+  share_common(step);
   const auto at = placed_.find(key_of(*step.graph));
   if (at == placed_.end()) return false;
   find_state(graph);
@@ -116,7 +120,7 @@ Result<bool> CostPlacement::place_again(const Graph& graph,
   Placement old = at->second;
   old.state = before_.state;
   RONDO_ASSIGN_OR_RETURN(Replacement again,
-                         replace_pays(*step.graph, old, request()));
+                         replace_pays(*step.graph, old, request(step)));
   // Either way, explain() tells what the step takes by what is known now.
   at->second = std::move(again.pays ? again.placement : again.old);
   if (!again.pays) return false;
@@ -124,8 +128,8 @@ Result<bool> CostPlacement::place_again(const Graph& graph,
   return true;
 }
 
-Result<std::string> CostPlacement::explain(const Graph& graph,
-                                           const Subgraph& step) {
+Result<std::string> CostPlacement::explain(const Graph& graph, Subgraph& step) {
+  share_common(step);
   RONDO_ASSIGN_OR_RETURN(const Placement placement, find(graph, step));
   return rondo::explain(placement);
 }

@@ -34,6 +34,7 @@ class RONDO_API CostPlacement {
 
   // Sets the device of every node of the step, which is part of `graph`, in
   // full, and gives each device a copy of the small constants that it takes.
+  // Nodes that compute the same become one, as they would on one device.
   Status place(const Graph& graph, Subgraph& step);
 
   // Which runs of a step, counted from 1, are to be timed: a few, ever further
@@ -45,12 +46,12 @@ class RONDO_API CostPlacement {
                            Subgraph& step);
 
   // Where the nodes of a step are, or would go, and why.
-  Result<std::string> explain(const Graph& graph, const Subgraph& step);
+  Result<std::string> explain(const Graph& graph, Subgraph& step);
 
   const CostModel& costs() const { return costs_; }
 
  private:
-  PlacementRequest request() const;
+  PlacementRequest request(const Subgraph& step) const;
   void find_state(const Graph& graph);
   Result<Placement> find(const Graph& graph, const Subgraph& step);
 

@@ -252,6 +252,19 @@ TEST_F(CostPlacementTest, SmallConstantsAreCopied) {
   EXPECT_NE(step.graph->find("a")->input(0), step.graph->find("b")->input(0));
 }
 
+TEST_F(CostPlacementTest, WhatComputesTheSameIsOneNode) {
+  const Value w = variable(g_, constant(g_, 1, DType::kF32), {.name = "w"});
+  const Value y = make(
+      "Mul", {make("Exp", {w}, {}, "a"), make("Exp", {w}, {}, "b")}, {}, "y");
+  Subgraph step = step_of(y);
+  placement_.place(g_, step).value();
+  const Node& product = *step.graph->find("y");
+  EXPECT_EQ(product.inputs()[0], product.inputs()[1]);
+  Subgraph other = step_of(y);
+  EXPECT_THAT(placement_.explain(g_, other).value(),
+              HasSubstr("the step does not run it"));
+}
+
 TEST_F(CostPlacementTest, FunctionsOfTheProgramStayInItsProcess) {
   CostPlacement two(
       {.devices = devices({"/job:a/task:0/cpu:0", "/job:a/task:1/cpu:0"})});
@@ -269,7 +282,8 @@ TEST_F(CostPlacementTest, FunctionsOfTheProgramStayInItsProcess) {
 
 TEST_F(CostPlacementTest, ExplainsWithoutPlacing) {
   const Value v = variable(g_, constant(g_, 1, DType::kF32), {.name = "v"});
-  EXPECT_THAT(placement_.explain(g_, step_of(v)).value(),
+  Subgraph step = step_of(v);
+  EXPECT_THAT(placement_.explain(g_, step).value(),
               HasSubstr("v     Variable"));
 }
 
