@@ -134,4 +134,29 @@ Result<std::string> CostPlacement::explain(const Graph& graph, Subgraph& step) {
   return rondo::explain(placement);
 }
 
+const DeviceInfo* CostPlacement::device(const std::string& name) const {
+  const auto at = std::ranges::find_if(
+      options_.devices,
+      [&](const DeviceInfo& one) { return one.name.to_string() == name; });
+  return at == options_.devices.end() ? nullptr : &*at;
+}
+
+DelayOptions CostPlacement::delays() const {
+  DelayOptions delays;
+  delays.run_time = [this](const Node& node) {
+    const DeviceInfo* const there = device(node.device());
+    return there ? costs_.seconds(node, {there, 1})[0] : 0;
+  };
+  delays.transfer_time = [this](const Transfer& transfer, double bytes) {
+    const DeviceInfo* const from = device(transfer.from);
+    const DeviceInfo* const to = device(transfer.to);
+    if (!from || !to || !costs_.has_transfer(transfer.from, transfer.to) ||
+        (from->name.job == to->name.job && from->name.task == to->name.task))
+      return 0.0;
+    const DeviceLink link = costs_.link(*from, *to, {});
+    return link.latency + bytes / link.bytes_per_s;
+  };
+  return delays;
+}
+
 }  // namespace rondo

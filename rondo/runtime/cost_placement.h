@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/graph/partition/delay_recvs.h"
 #include "rondo/graph/placement/placement.h"
 #include "rondo/graph/subgraph.h"
 #include "rondo/runtime/timeline.h"
@@ -48,10 +49,17 @@ class RONDO_API CostPlacement {
   // Where the nodes of a step are, or would go, and why.
   Result<std::string> explain(const Graph& graph, Subgraph& step);
 
+  // How long nodes and transfers take, for what receives tensors of other
+  // tasks. 0 for a transfer that was not measured, and within a process: it is
+  // not held back. Asks this one, as place() is.
+  DelayOptions delays() const;
+
   const CostModel& costs() const { return costs_; }
 
  private:
   PlacementRequest request(const Subgraph& step) const;
+  // nullptr: it is not one of the session's.
+  const DeviceInfo* device(const std::string& name) const;
   void find_state(const Graph& graph);
   Result<Placement> find(const Graph& graph, const Subgraph& step);
 

@@ -252,6 +252,39 @@ TEST_F(CostPlacementTest, SmallConstantsAreCopied) {
   EXPECT_NE(step.graph->find("a")->input(0), step.graph->find("b")->input(0));
 }
 
+// A tensor that went from one task to another in 2 ms is held back by as much
+// time; one that was not measured, or that is handed over, is not.
+TEST_F(CostPlacementTest, OnlyMeasuredTransfersAreHeldBack) {
+  const std::string a = "/job:a/task:0/cpu:0", b = "/job:a/task:1/cpu:0";
+  CostPlacement two({.devices = devices({a, b, "/job:a/task:0/cpu:1"})});
+  const auto seconds = [&](const std::string& from, const std::string& to) {
+    return two.delays().transfer_time({.from = from, .to = to}, 4);
+  };
+  {
+    const DeviceScope scope(g_, a);
+    make("Fill", {constant_ints(g_, {}), constant(g_, 1, DType::kF32)}, {},
+         "v");
+  }
+  const DeviceScope scope(g_, b);
+  const Value y = make("Exp", {g_.find("v")->output()}, {}, "y");
+  Subgraph step = step_of(y);
+  ASSERT_TRUE(two.place(g_, step).ok());
+  EXPECT_EQ(seconds(a, b), 0);
+  Timeline times;
+  times.add({.node = "v", .op = "Fill", .us = 10, .device = a, .bytes = {4}});
+  times.add({.node = "v/send", .op = "Send", .start_us = 10, .device = a});
+  times.add({.node = "v/recv", .op = "Recv", .us = 2010, .device = b});
+  times.add(
+      {.node = "y", .op = "Exp", .start_us = 2010, .us = 500, .device = b});
+  Subgraph again = step_of(y);
+  EXPECT_FALSE(two.place_again(g_, times, again).value());
+  EXPECT_NEAR(seconds(a, b), 2e-3, 1e-4);
+  EXPECT_EQ(seconds(b, a), 0) << "nothing went there";
+  EXPECT_EQ(seconds(a, "/job:a/task:0/cpu:1"), 0);
+  EXPECT_EQ(seconds(a, "/job:b/task:0/cpu:0"), 0) << "is not the session's";
+  EXPECT_NEAR(two.delays().run_time(*again.graph->find("y")), 5e-4, 1e-9);
+}
+
 TEST_F(CostPlacementTest, WhatComputesTheSameIsOneNode) {
   const Value w = variable(g_, constant(g_, 1, DType::kF32), {.name = "w"});
   const Value y = make(

@@ -53,6 +53,7 @@ void SessionPlacement::serve(MasterOptions& options) {
       placement_);
   auto* const by_cost = std::get_if<CostPlacement>(&placement_);
   if (!by_cost) return;
+  options.delay = by_cost->delays();
   options.wants_times = CostPlacement::wants_times;
   options.place_again = [by_cost](const Graph& graph, const Timeline& times,
                                   Subgraph& step) {
