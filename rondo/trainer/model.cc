@@ -18,15 +18,17 @@
 namespace rondo {
 namespace {
 
-ModelFunction mlp(const TrainingData& data) {
+ModelFunction mlp(const TrainingData& data, DType compute) {
   models::MLPOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::MLP>(options);
   return [model](Value x, bool) { return (*model)(models::flatten(x)); };
 }
 
-ModelFunction lenet(const TrainingData& data) {
+ModelFunction lenet(const TrainingData& data, DType compute) {
   models::LeNetOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::LeNet>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
@@ -34,24 +36,27 @@ ModelFunction lenet(const TrainingData& data) {
 
 // Without dropout: its random numbers depend on the run and the rank, and the
 // curve of a training must not.
-ModelFunction vgg16(const TrainingData& data) {
+ModelFunction vgg16(const TrainingData& data, DType compute) {
   models::VGGOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   options.dropout = 0;
   auto model = std::make_shared<models::VGG>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
 }
 
-ModelFunction resnet50(const TrainingData& data) {
+ModelFunction resnet50(const TrainingData& data, DType compute) {
   models::ResNetOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::ResNet>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
 }
 
 // The rows of an image, one after another.
-ModelFunction lstm(const TrainingData& data) {
+ModelFunction lstm(const TrainingData& data, DType compute) {
   models::LSTMOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::LSTM>(options);
   const Shape& shape = data.train.inputs.shape();
@@ -60,8 +65,9 @@ ModelFunction lstm(const TrainingData& data) {
 }
 
 // Small enough for a try on one machine.
-ModelFunction gpt(const TrainingData& data) {
+ModelFunction gpt(const TrainingData& data, DType compute) {
   models::GPTOptions options;
+  options.compute = compute;
   options.vocabulary = data.classes;
   options.layers = 4;
   options.width = 128;
@@ -157,7 +163,7 @@ Status fits(const ModelName& model, const TrainingData& data) {
 }
 
 ModelGraph build_model(Graph& graph, const ModelName& model,
-                       const TrainingData& data) {
+                       const TrainingData& data, DType compute) {
   const DType dtype =
       data.kind == ExampleKind::kText ? DType::kI64 : DType::kF32;
   ModelGraph made;
@@ -167,7 +173,7 @@ ModelGraph build_model(Graph& graph, const ModelName& model,
   made.labels = placeholder(graph, {.dtype = DType::kI64,
                                     .shape = batch_shape(data.train.labels),
                                     .name = "labels"});
-  const ModelFunction logits = model.make(data);
+  const ModelFunction logits = model.make(data, compute);
   const Value training = logits(made.inputs, true);
   made.loss = models::loss(made.labels, training);
   made.right = share_right(training, made.labels);
