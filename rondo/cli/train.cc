@@ -30,7 +30,9 @@ constexpr const char* kFooter =
     "\n"
     "DATA is fashion-mnist (Debian's dataset-fashion-mnist), cifar10 (the\n"
     "folder cifar-10-batches-bin), synthetic, a folder with idx or CIFAR-10\n"
-    "files, or, for gpt, a text file. Ctrl-C ends with a checkpoint.\n"
+    "files, a folder with a folder of images for each class, within train and\n"
+    "test or without, or, for gpt, a text file. Ctrl-C ends with a "
+    "checkpoint.\n"
     "On several hosts: rondo run --hosts a:2,b:2 -- rondo train ...";
 
 // For the checkpoint that Ctrl-C asks for.

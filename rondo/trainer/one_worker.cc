@@ -21,9 +21,8 @@ Result<double> one_worker_rate(const TrainOptions& options,
     const double passed = to_seconds(Clock::now() - start);
     if (step > kWarmSteps && passed >= worker.seconds)
       return static_cast<double>((step - kWarmSteps) * worker.batch) / passed;
-    RONDO_RETURN_IF_ERROR(
-        graph.step(session, batches.share(step, 0, 1), options.rate())
-            .status());
+    RONDO_ASSIGN_OR_RETURN(const Batch batch, batches.share(step, 0, 1));
+    RONDO_RETURN_IF_ERROR(graph.step(session, batch, options.rate()).status());
   }
 }
 

@@ -134,7 +134,8 @@ Status TrainingRun::steps() {
 
 Status TrainingRun::one_step() {
   const auto start = Clock::now();
-  const Batch batch = batches_.share(step_, crew_.rank(), crew_.size());
+  RONDO_ASSIGN_OR_RETURN(const Batch batch,
+                         batches_.share(step_, crew_.rank(), crew_.size()));
   const auto made = Clock::now();
   const int64_t number = step_ - first_ + 1;
   const bool traced = trace_ && trace_->contains(number);
@@ -241,9 +242,9 @@ Status TrainingRun::evaluate() {
   std::array<double, 2> sums{};
   for (int64_t row = first; row < last; row += kTestRows) {
     const int64_t end = std::min(row + kTestRows, last);
-    RONDO_ASSIGN_OR_RETURN(
-        const Score score,
-        graph_.test(*session_, make_batch(data_.test, data_.kind, row, end)));
+    RONDO_ASSIGN_OR_RETURN(const Batch batch,
+                           make_batch(data_.test, data_.kind, row, end));
+    RONDO_ASSIGN_OR_RETURN(const Score score, graph_.test(*session_, batch));
     sums[0] += score.loss * static_cast<double>(end - row);
     sums[1] += score.right * static_cast<double>(end - row);
   }
