@@ -339,18 +339,11 @@ Status TrainingRun::end() {
   RONDO_ASSIGN_OR_RETURN(TrainingReport report, this->report());
   if (!leads()) return {};
   if (options_.speedup && step_ > first_) {
-    const int cores = available_cores();
-    Comparison than{.threads = report.threads, .cores = cores};
     RONDO_ASSIGN_OR_RETURN(
-        than.same_threads,
-        one_worker_rate(options_, model_, data_,
-                        {.batch = options_.batch / crew_.size(),
-                         .threads = report.threads}));
-    RONDO_ASSIGN_OR_RETURN(
-        than.all_cores,
-        one_worker_rate(options_, model_, data_,
-                        {.batch = options_.batch, .threads = cores}));
-    report.comparison = than;
+        report.comparison,
+        compare_with_one_worker(options_, model_, data_,
+                                {.batch = options_.batch / crew_.size(),
+                                 .threads = report.threads}));
   }
   progress_.say(report_text(options_, report, unit_of(data_)));
   return not_saved_.ok() ? not_traced_ : not_saved_;
