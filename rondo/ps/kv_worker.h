@@ -106,6 +106,10 @@ class KvWorker {
                         PushOptions options = {});
   // Also what calls that are under way will bring.
   Status forget_rows(std::string_view key);
+  // This worker has all rows as they are now, since it knows what they were set
+  // to: push_pull_rows() gives those that are pushed from now on, and maybe
+  // some more.
+  Status know_rows(std::string_view key);
 
   // The key's value, and what the optimizer keeps for it, become these. No
   // push of the key may be under way.
@@ -121,6 +125,7 @@ class KvWorker {
   // This worker will not push any more; the others go on without it. Waits.
   Status leave();
 
+  int servers() const { return options_.servers; }
   // How a key is divided.
   std::vector<KeyPart> parts(std::string_view key) const;
 

@@ -106,7 +106,7 @@ Status KvParameters::set(std::vector<Parameter> parameters) {
   RONDO_RETURN_IF_ERROR(comm_.barrier());
   if (comm_.rank() == 0) RONDO_RETURN_IF_ERROR(set_all(parameters));
   for (const Parameter& one : parameters)
-    if (one.by_rows) RONDO_RETURN_IF_ERROR(worker_->forget_rows(one.key));
+    if (one.by_rows) RONDO_RETURN_IF_ERROR(worker_->know_rows(one.key));
   return comm_.barrier();
 }
 

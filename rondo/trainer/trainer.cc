@@ -6,11 +6,15 @@
 namespace rondo {
 namespace {
 
-// from_env() gives the ring that is there already.
+// from_env() gives what is there already.
 Result<Strategy> join_strategy(const TrainOptions& options, int workers) {
   if (workers == 1 || options.wire != "bf16") return Strategy::from_env();
-  RONDO_ASSIGN_OR_RETURN(const Strategy ring,
-                         Strategy::ring({.wire = DType::kBF16}));
+  HybridOptions hybrid;
+  hybrid.ring.wire = DType::kBF16;
+  RONDO_ASSIGN_OR_RETURN(const Strategy made,
+                         options.strategy == "hybrid"
+                             ? Strategy::hybrid(hybrid)
+                             : Strategy::ring({.wire = DType::kBF16}));
   return Strategy::from_env();
 }
 
@@ -63,7 +67,7 @@ Status train(const TrainOptions& options) {
   if (strategy.size() != crew.size())
     return error(Code::kInvalidArgument,
                  "the strategy {} is for one process, and this job has {} "
-                 "ranks: take ring, ps, ps-async or ssp",
+                 "ranks: take ring, hybrid, ps, ps-async or ssp",
                  strategy.name(), crew.size());
   const Status status = attempt([&]() -> Status {
     TrainingRun run(own, *model, *data, strategy, crew);
