@@ -71,7 +71,7 @@ def test_a_checkpoint_is_good_for_every_strategy(tmp_path):
     ("options", "sentence"),
     [
         (["--servers", 2], "--servers 2 needs a strategy with servers"),
-        (["--servers", 2, "--strategy", "ring"], "strategy hybrid, ps, ps-async or ssp"),
+        (["--servers", 2, "--strategy", "ring"], "hybrid, ps, ps-async or ssp"),
         (["--strategy", "ssp"], "the strategy ssp needs parameter servers: add --serv"),
         ([*SERVED[:1], -1, "--strategy", "ps"], "--servers -1: expected from 0"),
     ],

@@ -122,8 +122,9 @@ class KvWorker {
   // All calls of all workers fail from then on, with this reason. Does not
   // wait.
   void abort(const std::string& reason);
-  // This worker will not push any more; the others go on without it. Waits.
-  Status leave();
+  // This worker will not push any more; the others go on without it. Waits, no
+  // longer than until the deadline.
+  Status leave(Deadline deadline = Deadline::never());
 
   int servers() const { return options_.servers; }
   // How a key is divided.

@@ -8,19 +8,30 @@
 namespace rondo {
 namespace {
 
-// Calls `each(tensor, first element, copy's first byte)` for what of each
-// tensor is among the last `served` elements.
-template <class Each>
-void for_served(std::span<Tensor> tensors, int64_t served, Each each) {
+// What of a tensor is among the last elements of a bucket.
+struct Piece {
+  Tensor* tensor = nullptr;
+  int64_t first = 0;  // element of the tensor
+  int64_t at = 0;     // element of the copy
+  size_t bytes() const {
+    return static_cast<size_t>(tensor->count() - first) *
+           size_of(tensor->dtype());
+  }
+};
+
+// One for each tensor; of some, nothing.
+std::vector<Piece> pieces_of(std::span<Tensor> tensors, int64_t served) {
   int64_t before = -served;
   for (const Tensor& tensor : tensors) before += tensor.count();
-  int64_t at = 0;  // elements of the copy so far
+  std::vector<Piece> pieces;
+  int64_t at = 0;
   for (Tensor& tensor : tensors) {
     const int64_t first = std::clamp<int64_t>(before, 0, tensor.count());
-    if (first < tensor.count()) each(tensor, first, at);
+    pieces.push_back({&tensor, first, at});
     at += tensor.count() - first;
     before -= tensor.count();
   }
+  return pieces;
 }
 
 char* element(Tensor& tensor, int64_t index) {
@@ -54,35 +65,34 @@ int64_t served_elements(int64_t count, DType dtype, double server_share) {
 
 HybridSplit split_bucket(std::span<Tensor> tensors, int64_t served) {
   HybridSplit split;
-  size_t pieces = 0;
-  for_served(tensors, served, [&](Tensor&, int64_t, int64_t) { ++pieces; });
-  split.copied = pieces > 1;
+  const std::vector<Piece> pieces = pieces_of(tensors, served);
+  split.copied = std::ranges::count_if(pieces, [](const Piece& piece) {
+                   return piece.bytes() > 0;
+                 }) > 1;
   if (split.copied) split.servers = Tensor::empty({served}, tensors[0].dtype());
-  for (Tensor& tensor : tensors) split.ranks.emplace_back(tensor);
-  size_t piece = tensors.size() - pieces;
-  for_served(tensors, served, [&](Tensor& tensor, int64_t first, int64_t at) {
-    const auto bytes =
-        static_cast<size_t>(tensor.count() - first) * size_of(tensor.dtype());
+  for (const Piece& piece : pieces) {
+    const Tensor& whole = *piece.tensor;
+    if (piece.first > 0)
+      split.ranks.emplace_back(piece.tensor->data(), piece.first,
+                               whole.dtype());
+    if (piece.bytes() == 0) continue;
     if (split.copied)
-      std::memcpy(element(split.servers, at), element(tensor, first), bytes);
+      std::memcpy(element(split.servers, piece.at),
+                  element(*piece.tensor, piece.first), piece.bytes());
     else
       split.servers =
-          slice(tensor, tensor.bytes() - bytes, tensor.dtype(), {served});
-    split.ranks[piece++].count = first;
-  });
-  std::erase_if(split.ranks, [](const View& view) { return view.count == 0; });
+          slice(whole, whole.bytes() - piece.bytes(), whole.dtype(), {served});
+  }
   return split;
 }
 
 void put_back(const HybridSplit& split, std::span<Tensor> tensors) {
   if (!split.copied) return;
-  Tensor all = split.servers;
-  for_served(tensors, all.count(),
-             [&](Tensor& tensor, int64_t first, int64_t at) {
-               const auto bytes = static_cast<size_t>(tensor.count() - first) *
-                                  size_of(tensor.dtype());
-               std::memcpy(element(tensor, first), element(all, at), bytes);
-             });
+  Tensor copy = split.servers;  // the same memory
+  for (const Piece& piece : pieces_of(tensors, split.servers.count()))
+    if (piece.bytes() > 0)
+      std::memcpy(element(*piece.tensor, piece.first), element(copy, piece.at),
+                  piece.bytes());
 }
 
 }  // namespace rondo

@@ -22,8 +22,13 @@ Status one_of(std::string_view option, std::string_view value,
 }
 
 Status check_strategy(const TrainOptions& options) {
-  if (options.strategy.empty() && options.servers == 0 && options.backup <= 0)
-    return {};
+  if (options.backup > 0 &&
+      (options.strategy != "ps" || options.backup >= options.workers))
+    return error(Code::kInvalidArgument,
+                 "--backup {}: --strategy ps takes fewer backup workers than "
+                 "-n, the others none",
+                 options.backup);
+  if (options.strategy.empty() && options.servers == 0) return {};
   const auto kind = parse_strategy(options.strategy);
   if (!kind.ok()) return kind.status().with_context("--strategy");
   if (options.servers < 0 ||
@@ -41,12 +46,6 @@ Status check_strategy(const TrainOptions& options) {
     return error(Code::kInvalidArgument,
                  "--wire {} is for --strategy ring or hybrid, not {}",
                  options.wire, options.strategy);
-  if (options.backup > 0 &&
-      (*kind != StrategyKind::kPs || options.backup >= options.workers))
-    return error(Code::kInvalidArgument,
-                 "--backup {}: --strategy ps takes fewer backup workers than "
-                 "-n, the others none",
-                 options.backup);
   return {};
 }
 

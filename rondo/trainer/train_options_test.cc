@@ -55,6 +55,21 @@ TEST(TrainOptions, SayWhatToChange) {
               o.servers = 2;
             }),
             "");
+  for (const int servers : {0, 2})
+    EXPECT_EQ(said([&](auto& o) {
+                o.strategy = "hybrid";
+                o.wire = "bf16";
+                o.servers = servers;
+              }),
+              "");
+  EXPECT_THAT(said([](auto& o) { o.backup = 1; }),
+              HasSubstr("--backup 1: --strategy ps"));
+  EXPECT_THAT(said([](auto& o) {
+                o.strategy = "ps";
+                o.servers = 2;
+                o.backup = 4;
+              }),
+              HasSubstr("--backup 4: --strategy ps takes fewer"));
   EXPECT_THAT(said([](auto& o) { o.batch = 66; }),
               HasSubstr("multiple of -n, 4"));
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));

@@ -6,13 +6,13 @@
 namespace rondo {
 namespace {
 
-// from_env() gives what is there already.
+// from_env() gives what is there already. RONDO_STRATEGY has --strategy, too.
 Result<Strategy> join_strategy(const TrainOptions& options, int workers) {
   if (workers == 1 || options.wire != "bf16") return Strategy::from_env();
   HybridOptions hybrid;
   hybrid.ring.wire = DType::kBF16;
   RONDO_ASSIGN_OR_RETURN(const Strategy made,
-                         options.strategy == "hybrid"
+                         Env::process().get_or("RONDO_STRATEGY", "") == "hybrid"
                              ? Strategy::hybrid(hybrid)
                              : Strategy::ring({.wire = DType::kBF16}));
   return Strategy::from_env();
