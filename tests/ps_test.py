@@ -43,7 +43,9 @@ def test_cpp_trains_as_one_process(model):
     assert losses(2, *program, options=options) == pytest.approx(alone, abs=2e-5)
 
 
-@pytest.mark.parametrize("options", [["ps-async"], ["ssp", "--staleness", 1]])
+@pytest.mark.parametrize(
+    "options", [["ps-async"], ["ssp", "--staleness", 1], ["ps", "--backup", 1]]
+)
 def test_ranks_that_do_not_wait_converge(options):
     program = [*PYTHON, "--model", "mlp", "--optimizer", "sgd", "--steps", 60]
     found = losses(3, *program, options=[*SERVED, *options])
@@ -123,17 +125,27 @@ RULES = """
 import os
 import rondo as rd
 
-rd.train.ParameterServer("ssp", staleness=2 + int(os.environ["RONDO_RANK"]))
+rank = int(os.environ["RONDO_RANK"])
+if os.environ["RONDO_STRATEGY"] == "ssp":
+    rd.train.ParameterServer("ssp", staleness=2 + rank)
+else:
+    rd.train.ParameterServer(backup=rank)
 """
 
 
-def test_ranks_that_train_in_other_ways_are_told(tmp_path):
+@pytest.mark.parametrize(
+    ("strategy", "sentence"),
+    [
+        ("ssp", "trains by ssp with staleness 3, but rank 0 by ssp with staleness 2"),
+        ("ps", "this rank trains by ps with 1 backup workers, but rank 0 by ps:"),
+    ],
+)
+def test_ranks_that_train_in_other_ways_are_told(tmp_path, strategy, sentence):
     program = tmp_path / "rules.py"
     program.write_text(RULES)
-    options = ["-n", 2, *SERVED, "ssp", "--no-prefix", "--grace", 0]
+    options = ["-n", 2, *SERVED, strategy, "--no-prefix", "--grace", 0]
     done = rondo_run(*options, "--", sys.executable, program)
     assert done.returncode == 1
-    sentence = "this rank trains by ssp with staleness 3, but rank 0 by ssp with stale"
     assert sentence in done.stderr
 
 

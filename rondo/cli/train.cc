@@ -92,8 +92,6 @@ Result<int> work(const TrainArguments& args, const JobEnv& job) {
   if (args.options.staleness >= 0)
     setenv("RONDO_STALENESS", std::to_string(args.options.staleness).c_str(),
            1);
-  if (args.options.backup >= 0)
-    setenv("RONDO_BACKUP", std::to_string(args.options.backup).c_str(), 1);
   const Status status = train(args.options);
   if (status.ok()) return 0;
   // Where it is cancelled, another one says why.
@@ -121,8 +119,6 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
     run.environment["RONDO_STRATEGY"] = options.strategy;
   if (options.staleness >= 0)
     run.environment["RONDO_STALENESS"] = std::to_string(options.staleness);
-  if (options.backup >= 0)
-    run.environment["RONDO_BACKUP"] = std::to_string(options.backup);
   return run_job(run);
 }
 
@@ -158,8 +154,6 @@ void add_options(CLI::App& command, TrainArguments& args) {
   number("--servers", options.servers, "Servers for hybrid, ps, ps-async, ssp");
   number("--staleness", options.staleness,
          "With ssp: steps that a worker may be ahead of the slowest");
-  number("--backup", options.backup,
-         "With ps: of how many workers, the slowest, no step waits for");
   number("--epochs", options.epochs, "How often to go through the data")
       ->capture_default_str();
   number("--steps", options.steps, "How many steps, instead of --epochs");

@@ -22,12 +22,6 @@ Status one_of(std::string_view option, std::string_view value,
 }
 
 Status check_strategy(const TrainOptions& options) {
-  if (options.backup > 0 &&
-      (options.strategy != "ps" || options.backup >= options.workers))
-    return error(Code::kInvalidArgument,
-                 "--backup {}: --strategy ps takes fewer backup workers than "
-                 "-n, the others none",
-                 options.backup);
   if (options.strategy.empty() && options.servers == 0) return {};
   const auto kind = parse_strategy(options.strategy);
   if (!kind.ok()) return kind.status().with_context("--strategy");

@@ -15,7 +15,6 @@ struct TrainOptions {
   int workers = 1;
   int servers = 0;
   int64_t staleness = -1;  // of the strategy ssp; -1: its own
-  int backup = -1;         // of the strategy ps; -1: its own
   std::string strategy;    // empty: ring, or single for one worker
 
   int64_t epochs = 1;

@@ -62,14 +62,6 @@ TEST(TrainOptions, SayWhatToChange) {
                 o.servers = servers;
               }),
               "");
-  EXPECT_THAT(said([](auto& o) { o.backup = 1; }),
-              HasSubstr("--backup 1: --strategy ps"));
-  EXPECT_THAT(said([](auto& o) {
-                o.strategy = "ps";
-                o.servers = 2;
-                o.backup = 4;
-              }),
-              HasSubstr("--backup 4: --strategy ps takes fewer"));
   EXPECT_THAT(said([](auto& o) { o.batch = 66; }),
               HasSubstr("multiple of -n, 4"));
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));
