@@ -63,6 +63,16 @@ def test_parameter_servers_in_step_have_the_same_curve():
     assert "2 workers (ps" in served.stdout
 
 
+def test_gradients_travel_as_factors_where_that_is_less():
+    curves = []
+    for factors, said in (("auto", "as factors: mlp/dense1/kernel"), ("off", "no ")):
+        options = ["--steps", 4, "-n", 2, "--factors", factors]
+        done = rondo_train("mlp", *options)
+        curves.append(losses(done))
+        assert f"MB in a step; {said}" in done.stdout
+    assert curves[0] == pytest.approx(curves[1], abs=2e-4)
+
+
 @pytest.mark.parametrize("strategy", ["ps-async", "ssp"])
 def test_parameter_servers_out_of_step_learn(strategy):
     servers = ["--strategy", strategy, "--servers", 1]

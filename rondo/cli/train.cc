@@ -166,6 +166,10 @@ void add_options(CLI::App& command, TrainArguments& args) {
        "none, or cosine: the rate falls to 0 by the last step", "NAME");
   text("--wire", options.wire, "As what gradients travel: fp32 or bf16",
        "NAME");
+  text("--factors", options.factors,
+       "Whether gradients of fully connected layers travel as their factors:\n"
+       "auto (where that takes less time), on or off",
+       "NAME");
   number("--seed", options.seed, "Of first weights and the order of examples")
       ->capture_default_str();
   text("--checkpoint", options.checkpoint, "Folder to write checkpoints to",

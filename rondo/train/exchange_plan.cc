@@ -42,7 +42,8 @@ class Planner {
       }
       if (plan_.factors[i]) others[i].gradient = {};
     }
-    for (auto& bucket : plan_buckets(others, exchange_.buckets)) {
+    for (auto& bucket :
+         plan_buckets(others, exchange_.buckets, exchange_.size)) {
       int ready = 0;
       for (const size_t i : bucket)
         ready = std::max(ready, gradients_[i].gradient.values.node->id());

@@ -128,10 +128,12 @@ Status Strategy::join(Session& session, const std::vector<Feed>& feeds) const {
   }
 }
 
-std::string Strategy::explain() const {
+std::string Strategy::explain() const { return to_text(travels()); }
+
+std::vector<Travel> Strategy::travels() const {
   if (!state_) return {};
   const std::lock_guard lock(state_->mutex);
-  return to_text(state_->travels);
+  return state_->travels;
 }
 
 Node& Strategy::initializer(Graph& graph) const {

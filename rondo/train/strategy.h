@@ -135,6 +135,7 @@ class RONDO_API Strategy {
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
+  std::vector<Travel> travels() const;
   // With parameter servers: a node that they replace this update by, which is
   // not run then. Throws for an update that they do not have.
   Node& served(Node& update) const;

@@ -71,6 +71,11 @@ ModelFunction gpt(const TrainingData& data) {
   return [model](Value x, bool training) { return (*model)(x, training); };
 }
 
+// Lines of an image, or characters of a text.
+int64_t second_extent(const TrainingData& data) {
+  return data.train.inputs.shape()[1];
+}
+
 constexpr ExampleKind kImages = ExampleKind::kImages;
 constexpr ModelName kModels[] = {
     {.name = "mlp", .kind = kImages, .make = mlp},
@@ -89,8 +94,12 @@ constexpr ModelName kModels[] = {
      .channels = 3,
      .examples = 256,
      .make = resnet50},
-    {.name = "lstm", .kind = kImages, .make = lstm},
-    {.name = "gpt", .kind = ExampleKind::kText, .side = 64, .make = gpt},
+    {.name = "lstm", .kind = kImages, .make = lstm, .rows = second_extent},
+    {.name = "gpt",
+     .kind = ExampleKind::kText,
+     .side = 64,
+     .make = gpt,
+     .rows = second_extent},
 };
 
 Value share_right(Value logits, Value labels) {

@@ -23,6 +23,8 @@ struct ModelName {
   int64_t channels = 1;
   int64_t examples = 4096;
   ModelFunction (*make)(const TrainingData& data);
+  // The most rows that a product of it has for an example; nullptr: one.
+  int64_t (*rows)(const TrainingData& data) = nullptr;
 
   DataRequest request(const std::string& data) const;
 };

@@ -105,7 +105,12 @@ TEST(TrainingReport, SaysWhatBecameOfIt) {
   report.workers = {{1000, 0.1, 0.2}, {1000, 0.1, 0.3}};
   report.comparison =
       Comparison{.same_threads = 1250, .all_cores = 2000, .cores = 2};
+  report.travels = {{"dense1/kernel", "factors", 1.5e6},
+                    {"dense1/bias", "bucket", 2000},
+                    {"dense2/kernel", "factors", 5e5}};
   const std::string text = report_text(options, report, "images");
+  EXPECT_THAT(text, HasSubstr("a worker sends 2 MB in a step; as factors: "
+                              "dense1/kernel, dense2/kernel\n"));
   EXPECT_THAT(text,
               HasSubstr("mlp on synthetic: 100 steps in 2.5 s, 2 workers "
                         "(ring, 1 thread each), batch 64, 2000 images/s"));

@@ -82,6 +82,8 @@ Status check(const TrainOptions& options) {
                  options.optimizer, optimizer_names());
   RONDO_RETURN_IF_ERROR(one_of("--decay", options.decay, {"none", "cosine"}));
   RONDO_RETURN_IF_ERROR(one_of("--wire", options.wire, {"fp32", "bf16"}));
+  RONDO_RETURN_IF_ERROR(
+      one_of("--factors", options.factors, {"auto", "on", "off"}));
   RONDO_RETURN_IF_ERROR(check_numbers(options));
   RONDO_RETURN_IF_ERROR(check_strategy(options));
   if (options.resume && options.checkpoint.empty())

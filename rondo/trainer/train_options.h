@@ -24,6 +24,8 @@ struct TrainOptions {
   double lr = 0;               // 0: what suits the optimizer
   std::string decay = "none";  // of the rate: none, or cosine to 0 at the end
   std::string wire = "fp32";   // as what gradients travel
+  // Whether those of fully connected layers travel as their factors.
+  std::string factors = "auto";
   int64_t seed = 1;
 
   std::string checkpoint;  // a folder; empty: none

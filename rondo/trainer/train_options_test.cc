@@ -69,6 +69,8 @@ TEST(TrainOptions, SayWhatToChange) {
               HasSubstr("there are sgd, momentum, adam"));
   EXPECT_THAT(said([](auto& o) { o.wire = "fp8"; }),
               HasSubstr("there are fp32, bf16"));
+  EXPECT_THAT(said([](auto& o) { o.factors = "of"; }),
+              HasSubstr("--factors of: there are auto, on, off"));
   EXPECT_THAT(said([](auto& o) { o.decay = "linear"; }),
               HasSubstr("there are none, cosine"));
   EXPECT_THAT(said([](auto& o) { o.lr = NAN; }), HasSubstr("--lr"));

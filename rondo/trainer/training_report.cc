@@ -1,6 +1,7 @@
 #include "rondo/trainer/training_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <numeric>
 
@@ -37,6 +38,22 @@ std::string comparison_text(const Comparison& than, double all,
       than.all_cores, unit);
 }
 
+// What a worker sends in a step, and which gradients travel as factors. Empty
+// where nobody knows.
+std::string travel_text(const std::vector<Travel>& travels) {
+  double bytes = 0;
+  std::vector<std::string_view> factors;
+  for (const Travel& travel : travels) {
+    if (!travel.per_row) bytes += travel.bytes;
+    if (travel.how == "factors") factors.push_back(travel.variable);
+  }
+  if (travels.empty()) return {};
+  std::string text =
+      fmt::format("a worker sends {:.3g} MB in a step; ", bytes / 1e6);
+  if (factors.empty()) return text + "no gradient travels as factors";
+  return fmt::format("{}as factors: {}", text, fmt::join(factors, ", "));
+}
+
 }  // namespace
 
 std::string report_text(const TrainOptions& options,
@@ -53,6 +70,8 @@ std::string report_text(const TrainOptions& options,
       unit);
   if (report.workers.size() > 1)
     text += "\n" + worker_table(report.workers, unit);
+  if (const std::string sent = travel_text(report.travels); !sent.empty())
+    text += fmt::format("\n{}", sent);
   if (report.accuracy)
     text += fmt::format("\ntest accuracy: {:.2f} %", 100 * *report.accuracy);
   if (report.comparison)

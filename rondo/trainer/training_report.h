@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/train/exchange_plan.h"
 #include "rondo/trainer/train_options.h"
 
 namespace rondo {
@@ -31,7 +32,8 @@ struct TrainingReport {
   std::optional<double> accuracy;  // on the test
   std::vector<WorkerLine> workers;
   std::optional<Comparison> comparison;
-  std::string checkpoint;  // empty: none
+  std::vector<Travel> travels;  // of gradients, where they do
+  std::string checkpoint;       // empty: none
   std::string summary;
 };
 

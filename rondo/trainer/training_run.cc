@@ -276,6 +276,7 @@ Result<TrainingReport> TrainingRun::report() {
                         .steps = step_ - first_,
                         .seconds = to_seconds(Clock::now() - started_),
                         .accuracy = accuracy_,
+                        .travels = strategy_.travels(),
                         .checkpoint = saved_as_,
                         .summary = options_.logdir};
   for (size_t i = 0; i < all.size(); i += 3)

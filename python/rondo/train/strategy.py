@@ -202,8 +202,8 @@ class Ring(Strategy):
     allreduce while the backward pass goes on.
 
     A first bucket of gradients, of `first_bucket_bytes`, makes communication begin
-    early; the others have `bucket_bytes`. `wire` is "f32", or "bf16" for half the
-    bytes.
+    early; the others have `bucket_bytes` (0: by the number of ranks). `wire` is
+    "f32", or "bf16" for half the bytes.
 
     The gradient of a fully connected layer is a product of two thin matrices.
     With `factors`, those travel in its place: True, False, or "auto", where that
@@ -223,7 +223,7 @@ class Ring(Strategy):
     def __init__(
         self,
         first_bucket_bytes=1 << 20,
-        bucket_bytes=25 << 20,
+        bucket_bytes=0,
         wire="f32",
         factors="auto",
         factor_rows=0,
