@@ -150,10 +150,10 @@ void add_options(CLI::App& command, TrainArguments& args) {
   args.workers = number("-n,--workers", options.workers, "Workers to start")
                      ->capture_default_str();
   text("--strategy", options.strategy,
-       "How they train together: single, ring, allreduce, ps, ps-async, ssp",
+       "How they train together: single, ring, allreduce, hybrid, ps, "
+       "ps-async, ssp",
        "NAME");
-  number("--servers", options.servers,
-         "Parameter servers for ps, ps-async, ssp");
+  number("--servers", options.servers, "Servers for hybrid, ps, ps-async, ssp");
   number("--staleness", options.staleness,
          "With ssp: steps that a worker may be ahead of the slowest");
   number("--epochs", options.epochs, "How often to go through the data")

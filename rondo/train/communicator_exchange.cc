@@ -80,15 +80,22 @@ Status CommunicatorExchange::checked(Status status) const {
 
 Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors, bool average,
                                         DType wire) {
-  const CallOptions options{.op = average ? ReduceOp::kAvg : ReduceOp::kSum};
-  if (wire != tensors[0].dtype()) {
-    Tensor narrow = narrowed(tensors);
-    RONDO_RETURN_IF_ERROR(checked(comm_.allreduce(narrow, options)));
-    widen(narrow, tensors);
-    return {};
-  }
+  const ReduceOp op = average ? ReduceOp::kAvg : ReduceOp::kSum;
+  if (wire == tensors[0].dtype()) return reduce(tensors, op);
+  Tensor narrow = narrowed(tensors);
+  RONDO_RETURN_IF_ERROR(reduce({&narrow, 1}, op));
+  widen(narrow, tensors);
+  return {};
+}
+
+Status CommunicatorExchange::reduce(std::span<Tensor> tensors, ReduceOp op) {
   const std::vector<View> views(tensors.begin(), tensors.end());
-  return checked(comm_.allreduce(std::span<const View>(views), options));
+  return reduce_among_ranks(views, op);
+}
+
+Status CommunicatorExchange::reduce_among_ranks(std::span<const View> views,
+                                                ReduceOp op) {
+  return checked(comm_.allreduce(views, {.op = op}));
 }
 
 Status CommunicatorExchange::all_gather(Tensor& rows, DType wire,

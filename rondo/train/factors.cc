@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rondo/graph/ops/matrix.h"
+#include "rondo/train/hybrid_split.h"
 
 namespace rondo {
 namespace {
@@ -73,13 +74,13 @@ int64_t rows_of(const Factors& factors, const FactorOptions& options) {
 }
 
 bool factors_pay(const Factors& factors, size_t wire, int ranks,
-                 const FactorOptions& options) {
+                 const FactorOptions& options, double server_share) {
   const int64_t known = rows_of(factors, options);
   if (known == kAny) return false;
   const auto left = static_cast<double>(columns_of(factors.left));
   const auto right = static_cast<double>(columns_of(factors.right));
   const double others = static_cast<double>(known) * (ranks - 1);
-  const double reduced = 2.0 * (ranks - 1) / ranks * left * right;
+  const double reduced = sent_share(ranks, server_share) * left * right;
   const double gathered = others * (left + right);
   const double link = options.link_rate > 0 ? options.link_rate : kNetworkRate;
   // Elements that a rank sends, and the product of what it gets.

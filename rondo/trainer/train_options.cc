@@ -26,19 +26,21 @@ Status check_strategy(const TrainOptions& options) {
   if (options.strategy.empty() && options.servers == 0) return {};
   const auto kind = parse_strategy(options.strategy);
   if (!kind.ok()) return kind.status().with_context("--strategy");
-  if (options.servers < 0 || (options.servers > 0) != has_servers(*kind))
+  if (options.servers < 0 ||
+      (options.servers > 0 ? !takes_servers(*kind) : needs_servers(*kind)))
     return error(Code::kInvalidArgument,
                  "--strategy {} --servers {}: ps, ps-async and ssp take one "
-                 "server or more, the others none",
+                 "server or more, hybrid any number, the others none",
                  options.strategy, options.servers);
   if (*kind == StrategyKind::kSingle && options.workers > 1)
     return error(Code::kInvalidArgument,
                  "--strategy single trains with one worker, and -n is {}",
                  options.workers);
-  if (options.wire != "fp32" && *kind != StrategyKind::kRing)
+  if (options.wire != "fp32" && *kind != StrategyKind::kRing &&
+      *kind != StrategyKind::kHybrid)
     return error(Code::kInvalidArgument,
-                 "--wire {} is for --strategy ring, not {}", options.wire,
-                 options.strategy);
+                 "--wire {} is for --strategy ring or hybrid, not {}",
+                 options.wire, options.strategy);
   return {};
 }
 

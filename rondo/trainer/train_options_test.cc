@@ -55,6 +55,13 @@ TEST(TrainOptions, SayWhatToChange) {
               o.servers = 2;
             }),
             "");
+  for (const int servers : {0, 2})
+    EXPECT_EQ(said([&](auto& o) {
+                o.strategy = "hybrid";
+                o.wire = "bf16";
+                o.servers = servers;
+              }),
+              "");
   EXPECT_THAT(said([](auto& o) { o.batch = 66; }),
               HasSubstr("multiple of -n, 4"));
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));

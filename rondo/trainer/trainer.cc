@@ -8,16 +8,21 @@
 namespace rondo {
 namespace {
 
-// What RONDO_STRATEGY says, a ring with the options of this training.
+// What RONDO_STRATEGY says; ring and hybrid with the options of this training.
 Result<Strategy> join_strategy(const TrainOptions& options, int64_t rows) {
   const std::string name = Env::process().get_or("RONDO_STRATEGY", "ring");
   const auto kind = parse_strategy(name);
-  if (options.workers == 1 || !kind.ok() || *kind != StrategyKind::kRing)
+  const bool is_hybrid = kind.ok() && *kind == StrategyKind::kHybrid;
+  const bool is_ring = kind.ok() && *kind == StrategyKind::kRing;
+  if (options.workers == 1 || !(is_ring || is_hybrid))
     return Strategy::from_env();
-  RingOptions ring;
+  HybridOptions hybrid;
+  RingOptions& ring = hybrid.ring;
   if (options.wire == "bf16") ring.wire = DType::kBF16;
   RONDO_ASSIGN_OR_RETURN(ring.factors.use, parse_factor_use(options.factors));
   ring.factors.rows = rows;
+  if (is_hybrid) return Strategy::hybrid(hybrid);
+  ring.group = RingOptions().group;
   return Strategy::ring(ring);
 }
 
@@ -79,8 +84,12 @@ Status train(const TrainOptions& options) {
   if (strategy.size() != crew.size())
     return error(Code::kInvalidArgument,
                  "the strategy {} is for one process, and this job has {} "
-                 "ranks: take ring, ps, ps-async or ssp",
+                 "ranks: take ring, hybrid, ps, ps-async or ssp",
                  strategy.name(), crew.size());
+  if (strategy.name() == "ps" && !strategy.in_step())
+    return error(Code::kInvalidArgument,
+                 "workers wait for each other after each epoch, so there can "
+                 "be no backup workers: leave out --backup and RONDO_BACKUP");
   const Status status = attempt([&]() -> Status {
     TrainingRun run(own, *model, *data, strategy, crew);
     RONDO_RETURN_IF_ERROR(run.begin());
