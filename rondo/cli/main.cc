@@ -10,6 +10,8 @@ namespace {
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
     add_run_command,
     add_train_command,
+    add_plan_command,
+    add_lab_command,
     add_bench_command,
     add_tune_command,
     add_agent_command,

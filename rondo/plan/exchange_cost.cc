@@ -245,9 +245,10 @@ ExchangeCost served(const Method& method, const Network& network,
   }
   // There and back; sums leave when a part of all workers has arrived.
   const double share = std::max(shares.worker, shares.spare) * bytes;
-  cost.seconds = seconds_of(network, cost.link_bytes, uplink) +
-                 2 * network.latency +
+  cost.startup = 2 * network.latency +
                  n * std::min(share, network.part) / network.link;
+  cost.seconds =
+      seconds_of(network, cost.link_bytes, uplink) + cost.startup;
   cost.worker_bytes =
       bytes * (1 - shares.worker) + bytes * shares.worker * (n - 1);
   return cost;

@@ -14,6 +14,7 @@ struct ExchangeCost {
   double worker_bytes = 0;  // that a worker sends, on average
   double link_bytes = 0;    // through the busiest host's link, one way
   double seconds = 0;
+  double startup = 0;  // of these: while the links could serve another one
 };
 
 // `bytes` of each worker, added up over all of them.

@@ -75,15 +75,19 @@ class StepSimulator {
 
   double by_costs(double computation) const {
     const double slowest = std::ranges::max(slowness_);
-    double now = 0;
+    double now = 0, last = 0;
     for (const PlannedExchange& exchange : exchanges_) {
       const double bytes = bytes_of(exchange);
-      const double seconds =
-          exchange.gather ? gather_cost(network_, bytes).seconds
-                          : reduction_cost(method_, network_, bytes).seconds;
-      now = std::max(now, exchange.ready * computation * slowest) + seconds;
+      const ExchangeCost cost = exchange.gather
+                                    ? gather_cost(network_, bytes)
+                                    : reduction_cost(method_, network_, bytes);
+      now = std::max(now, exchange.ready * computation * slowest) +
+            cost.seconds;
+      last = std::max(last, now);
+      // The links are free for the next before all of this has come back.
+      if (!method_.is_collective()) now -= cost.startup;
     }
-    return now;
+    return last;
   }
 
   Result<double> by_plans(double computation) const {
@@ -140,7 +144,8 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
   if (network.workers == 1) return {};
   if (!method.is_collective()) return workload.keys;
   if (method.factors && workload.with_factors)
-    return workload.with_factors(network.workers, network.link);
+    return workload.with_factors(network.workers, network.link,
+                                 workload.flop_rate);
   return workload.buckets;
 }
 

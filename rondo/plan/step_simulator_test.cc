@@ -115,7 +115,7 @@ TEST(StepSimulator, HalfTheBytesTakeHalfTheTime) {
 TEST(StepSimulator, FactorsCostProducts) {
   Workload workload = lump(80e6, 1);
   workload.flop_rate = 1e9;
-  workload.with_factors = [](int, double) {
+  workload.with_factors = [](int, double, double) {
     return std::vector<PlannedExchange>{
         {.bytes = 1e6, .ready = 1, .gather = true, .flops = 1e8}};
   };

@@ -19,10 +19,10 @@ struct PlannedExchange {
   double flops = 0;
 };
 
-// How the exchange of each gradient depends on the number of workers and the
-// bytes a second of a link.
-using FactorExchanges =
-    std::function<std::vector<PlannedExchange>(int workers, double rate)>;
+// How gradients travel depends on the number of workers, the bytes a second of a
+// link, and the operations a second of a worker.
+using FactorExchanges = std::function<std::vector<PlannedExchange>(
+    int workers, double rate, double flop_rate)>;
 
 struct Workload {
   std::string name;
