@@ -7,9 +7,8 @@ import signal
 import subprocess
 
 import pytest
-from ranks import wait_until
+from ranks import RONDO, ROOT, wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAB = ROOT / "scripts" / "lab"
 NAME = f"test_{os.getpid()}"
 
@@ -228,9 +227,6 @@ def test_two_racks_share_the_uplink():
 
 
 def test_a_job_finds_itself(hosts):
-    rondo = ROOT / "build" / "rondo"
-    if not rondo.exists():
-        pytest.skip("build/rondo is not built")
     ranks = on_ranks(4, "sh", "-c", "echo $RONDO_RANK $LAB_HOST $RONDO_LOCAL_RANK")
     assert sorted(ranks.stdout.splitlines()) == [
         "0: 0 h0 0",
@@ -239,8 +235,8 @@ def test_a_job_finds_itself(hosts):
         "3: 3 h2 0",
     ]
     done = subprocess.run(
-        [rondo, "lab", "run", "--name", NAME, "-n", "3", "--"]
-        + [rondo, "bench", "allreduce", "--sizes", "4K", "--seconds", "0.1"],
+        [RONDO, "lab", "run", "--name", NAME, "-n", "3", "--"]
+        + [RONDO, "bench", "allreduce", "--sizes", "4K", "--seconds", "0.1"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -258,7 +254,7 @@ def on_ranks(count, *command):
     [
         (["up", "--hosts", "0"], "1 to 250"),
         (["up", "--hosts", "2", "--rate", "fast"], "1gbit"),
-        (["up", "--hosts", "2", "--rate", "-1gbit"], "1gbit"),
+        (["up", "--hosts", "2", "--rate=-1gbit"], "1gbit"),
         (["up", "--hosts", "2", "--uplink", "1gbit"], "--topology racks"),
         (["up", "--hosts", "1", "--topology", "racks"], "two hosts"),
         (["run", "--", "true"], "no lab"),

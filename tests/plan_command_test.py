@@ -2,13 +2,23 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
-from ranks import ROOT
+from ranks import RONDO
 
-RONDO = ROOT / "build" / "rondo"
-DOCUMENT = ["--params", "138.36M", "--workers", "4", "--link", "1gbit"]
-DOCUMENT += ["--latency", "0", "--step-time", "0.55"]
+DOCUMENT = {
+    "--params": "138.36M",
+    "--workers": "4",
+    "--link": "1gbit",
+    "--latency": "0",
+    "--step-time": "0.55",
+}
+
+
+def document(changes):
+    """The options of document 000's experiment, with some changed."""
+    return [word for option in {**DOCUMENT, **changes}.items() for word in option]
 
 
 def plan(*options):
@@ -18,8 +28,8 @@ def plan(*options):
 
 
 def test_the_documents_numbers(tmp_path):
-    files = ["--json", tmp_path / "plan.json", "--page", tmp_path / "plan.html"]
-    done = plan(*DOCUMENT, *files)
+    files = {"--json": tmp_path / "plan.json", "--page": tmp_path / "plan.html"}
+    done = plan(*document(files))
     assert done.returncode == 0, done.stderr
     assert "Tt = 6.64 s, Tp = 7.19 s, P = 7.6 %" in done.stdout
     found = json.loads((tmp_path / "plan.json").read_text())
@@ -49,8 +59,7 @@ def test_a_saved_graph(tmp_path):
         "rd.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
         "rd.train.export_meta_graph(sys.argv[1] + '/trained')\n"
     )
-    python = ROOT / ".venv" / "bin" / "python"
-    subprocess.run([python, program, tmp_path], check=True, timeout=60)
+    subprocess.run([sys.executable, program, tmp_path], check=True, timeout=60)
     trained = plan(tmp_path / "trained", "--workers", "2")
     assert trained.returncode == 0, trained.stderr
     assert "20 kB of gradients" in trained.stdout
@@ -62,13 +71,13 @@ def test_a_saved_graph(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--workers", "0"], "--workers 0"),
-        (["--link", "-1gbit"], "more than zero"),
-        (["--link", "1furlong"], "no unit"),
-        (["--page", "/nosuch/page.html"], "--page"),
+        ({"--workers": "0"}, "--workers 0"),
+        ({"--link": "-1gbit"}, "more than zero"),
+        ({"--link": "1furlong"}, "no unit"),
+        ({"--page": "/nosuch/page.html"}, "--page"),
     ],
 )
 def test_bad_options_are_named(options, said):
-    done = plan(*DOCUMENT, *options)
+    done = plan(*document(options))
     assert done.returncode == 2
     assert said in done.stderr

@@ -71,8 +71,9 @@ void add_lab_command(CLI::App& app, CommandLine& line) {
     line.takes_program = true;
     line.action = [&line] {
       if (line.arguments.size() < 2) {
-        std::fprintf(stderr, "rondo lab: say what to do: up, run, with, list "
-                             "or down; see rondo lab --help\n");
+        std::fprintf(stderr,
+                     "rondo lab: say what to do: up, run, with, list "
+                     "or down; see rondo lab --help\n");
         return kUsageError;
       }
       const Status status = run_script(line);

@@ -16,8 +16,10 @@ constexpr const char* kFooter =
     "  --step-time 0.2 --price-per-hour 12 --page plan.html\n"
     "rondo plan run1/model.meta --workers 8 --link 10gbit --flops 10T\n"
     "\n"
-    "Rates are like 100mbit or 1gbit, times like 50us or 0.55. The first three\n"
-    "columns are closed forms, in which nothing hides; the others a simulation\n"
+    "Rates are like 100mbit or 1gbit, times like 50us or 0.55. The first "
+    "three\n"
+    "columns are closed forms, in which nothing hides; the others a "
+    "simulation\n"
     "of buckets that leave while gradients are still computed. See planner.md.";
 
 Status write(const std::string& option, const std::string& file,
@@ -48,7 +50,9 @@ void add_options(CLI::App& command, PlanOptions& options) {
         ->capture_default_str();
   };
   const auto number = [&](const char* name, auto& value, const char* help) {
-    command.add_option(name, value, help)->type_name("N")->capture_default_str();
+    command.add_option(name, value, help)
+        ->type_name("N")
+        ->capture_default_str();
   };
   text("model", options.model,
        "mlp, lenet, vgg16, resnet50, lstm, gpt, or a file with a graph",

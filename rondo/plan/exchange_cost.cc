@@ -66,9 +66,8 @@ bool one_host(const Network& network) { return network.hosts == 1; }
 // passed on.
 double hop(const Network& network, double bytes) {
   const double block = std::min(bytes, network.block);
-  return one_host(network)
-             ? network.local_latency + block / network.local_rate
-             : network.latency + block / network.link;
+  return one_host(network) ? network.local_latency + block / network.local_rate
+                           : network.latency + block / network.link;
 }
 
 ExchangeCost pipelined(const Network& network, const Load& load, double depth,
@@ -98,8 +97,8 @@ ExchangeCost ring_steps(const Network& network, double chunk, int steps) {
 
 // All bytes within one host go from memory to memory.
 ExchangeCost local(const Network& network, double busiest, double depth) {
-  return {.seconds = busiest / network.local_rate +
-                     depth * network.local_latency};
+  return {.seconds =
+              busiest / network.local_rate + depth * network.local_latency};
 }
 
 ExchangeCost naive(const Network& network, double bytes) {
@@ -173,9 +172,7 @@ ExchangeCost butterfly(const Network& network, double bytes) {
   const int n = network.workers;
   const int p = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
   const int extra = n - p;
-  const auto rank_of = [&](int v) {
-    return v < extra ? 2 * v + 1 : v + extra;
-  };
+  const auto rank_of = [&](int v) { return v < extra ? 2 * v + 1 : v + extra; };
   ExchangeCost cost;
   if (extra > 0) {
     Load load(network);
@@ -193,8 +190,7 @@ ExchangeCost butterfly(const Network& network, double bytes) {
     add_step(cost, network, load, part);
     add_step(cost, network, load, part);
   }
-  cost.worker_bytes =
-      (2.0 * bytes * (p - 1) / p * p + 2.0 * bytes * extra) / n;
+  cost.worker_bytes = (2.0 * bytes * (p - 1) / p * p + 2.0 * bytes * extra) / n;
   return cost;
 }
 
@@ -227,28 +223,26 @@ ExchangeCost served(const Method& method, const Network& network,
   const double k = method.spare;
   const double here = network.most_on_a_host();
   ExchangeCost cost;
-  cost.link_bytes =
-      bytes * std::max(here * shares.spare * k +
-                           2 * here * shares.worker * (n - here),
-                       shares.spare * n);
+  cost.link_bytes = bytes * std::max(here * shares.spare * k +
+                                         2 * here * shares.worker * (n - here),
+                                     shares.spare * n);
   double uplink = 0;
   const std::vector<int> racks = workers_in_racks(network);
   for (size_t rack = 0; rack < racks.size(); ++rack) {
     const double workers = racks[rack];
     // Spare machines go to the racks in turn.
-    const double spare = std::ceil(
-        (k - static_cast<double>(rack)) / static_cast<double>(racks.size()));
-    uplink = std::max(
-        uplink, bytes * (workers * shares.spare * (k - spare) +
-                         spare * shares.spare * (n - workers) +
-                         2 * shares.worker * workers * (n - workers)));
+    const double spare = std::ceil((k - static_cast<double>(rack)) /
+                                   static_cast<double>(racks.size()));
+    uplink =
+        std::max(uplink, bytes * (workers * shares.spare * (k - spare) +
+                                  spare * shares.spare * (n - workers) +
+                                  2 * shares.worker * workers * (n - workers)));
   }
   // There and back; sums leave when a part of all workers has arrived.
   const double share = std::max(shares.worker, shares.spare) * bytes;
-  cost.startup = 2 * network.latency +
-                 n * std::min(share, network.part) / network.link;
-  cost.seconds =
-      seconds_of(network, cost.link_bytes, uplink) + cost.startup;
+  cost.startup =
+      2 * network.latency + n * std::min(share, network.part) / network.link;
+  cost.seconds = seconds_of(network, cost.link_bytes, uplink) + cost.startup;
   cost.worker_bytes =
       bytes * (1 - shares.worker) + bytes * shares.worker * (n - 1);
   return cost;
@@ -261,23 +255,15 @@ ExchangeCost reduction_cost(const Method& method, const Network& network,
   const int n = network.workers;
   if (n == 1) return {};
   switch (method.kind) {
-    case MethodKind::kNaive:
-      return naive(network, bytes);
-    case MethodKind::kStar:
-      return star(network, bytes);
-    case MethodKind::kTree:
-      return tree(network, bytes);
-    case MethodKind::kButterfly:
-      return butterfly(network, bytes);
-    case MethodKind::kRing:
-      return ring_steps(network, bytes / n, 2 * (n - 1));
-    case MethodKind::kDirect:
-      return {.seconds = in_memory(network, bytes)};
-    case MethodKind::kHierarchical:
-      return hierarchical(network, bytes);
+    case MethodKind::kNaive: return naive(network, bytes);
+    case MethodKind::kStar: return star(network, bytes);
+    case MethodKind::kTree: return tree(network, bytes);
+    case MethodKind::kButterfly: return butterfly(network, bytes);
+    case MethodKind::kRing: return ring_steps(network, bytes / n, 2 * (n - 1));
+    case MethodKind::kDirect: return {.seconds = in_memory(network, bytes)};
+    case MethodKind::kHierarchical: return hierarchical(network, bytes);
     case MethodKind::kServers:
-    case MethodKind::kHybrid:
-      return served(method, network, bytes);
+    case MethodKind::kHybrid: return served(method, network, bytes);
   }
   return {};
 }

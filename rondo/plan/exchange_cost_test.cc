@@ -25,11 +25,11 @@ double simulated(const Method& method, const Network& network, double bytes) {
     operation.ready.resize(operation.plans.size());
   }
   const auto ends =
-      simulate_network(network, operations,
-                       {.spare = method.spare,
-                        .in_order = method.is_collective(),
-                        .block = method.is_collective() ? network.block
-                                                        : network.part})
+      simulate_network(
+          network, operations,
+          {.spare = method.spare,
+           .in_order = method.is_collective(),
+           .block = method.is_collective() ? network.block : network.part})
           .value();
   double last = 0;
   for (const std::vector<double>& end : ends)
@@ -43,8 +43,8 @@ double sent(const Method& method, const Network& network, double bytes) {
   const auto plans =
       reduction_plans(method, network, static_cast<int64_t>(bytes / 4));
   for (int rank = 0; rank < network.workers; ++rank)
-    elements += static_cast<double>(
-        plans[static_cast<size_t>(rank)].elements_sent());
+    elements +=
+        static_cast<double>(plans[static_cast<size_t>(rank)].elements_sent());
   return 4 * elements / network.workers;
 }
 
@@ -132,8 +132,8 @@ TEST(ExchangeCost, TheRingIsTheDocuments) {
 TEST(ExchangeCost, TheHybridSharesTheWorkEvenly) {
   const Network network{.workers = 8, .hosts = 8, .link = 1e9, .latency = 0};
   for (int k = 1; k <= 8; ++k) {
-    const ExchangeCost cost = reduction_cost(
-        {.kind = MethodKind::kHybrid, .spare = k}, network, 1e9);
+    const ExchangeCost cost =
+        reduction_cost({.kind = MethodKind::kHybrid, .spare = k}, network, 1e9);
     EXPECT_NEAR(cost.link_bytes, 2.0 * 8 * 7 / (64 + 8 * k - 2 * k) * 1e9, 1)
         << k;
   }
@@ -142,10 +142,10 @@ TEST(ExchangeCost, TheHybridSharesTheWorkEvenly) {
 TEST(ExchangeCost, ServersAreBoundByTheirLinks) {
   const Network network{.workers = 8, .hosts = 8, .link = 1e9, .latency = 0};
   for (const int k : {1, 2, 4, 8})
-    EXPECT_NEAR(reduction_cost({.kind = MethodKind::kServers, .spare = k},
-                               network, 1e9)
-                    .link_bytes,
-                8e9 / k, 1);
+    EXPECT_NEAR(
+        reduction_cost({.kind = MethodKind::kServers, .spare = k}, network, 1e9)
+            .link_bytes,
+        8e9 / k, 1);
 }
 
 TEST(ExchangeCost, FactorsGoAroundOnce) {
@@ -174,11 +174,12 @@ TEST(Network, WorkersAreSpreadInOrder) {
   EXPECT_EQ(network.workers_on(2), 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Networks, ExchangeCostTest,
-    ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8}, Case{5, 5},
-                      Case{16, 16}, Case{8, 2}, Case{16, 4}, Case{4, 1},
-                      Case{4, 4, 2, 25e6}, Case{8, 8, 2, 25e6}));
+INSTANTIATE_TEST_SUITE_P(Networks, ExchangeCostTest,
+                         ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8},
+                                           Case{5, 5}, Case{16, 16}, Case{8, 2},
+                                           Case{16, 4}, Case{4, 1},
+                                           Case{4, 4, 2, 25e6},
+                                           Case{8, 8, 2, 25e6}));
 
 }  // namespace
 }  // namespace rondo

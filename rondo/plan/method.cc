@@ -6,24 +6,15 @@ namespace rondo {
 
 std::string_view name_of(MethodKind kind) {
   switch (kind) {
-    case MethodKind::kNaive:
-      return "naive";
-    case MethodKind::kStar:
-      return "star";
-    case MethodKind::kTree:
-      return "tree";
-    case MethodKind::kButterfly:
-      return "butterfly";
-    case MethodKind::kRing:
-      return "ring";
-    case MethodKind::kDirect:
-      return "direct";
-    case MethodKind::kHierarchical:
-      return "hierarchical";
-    case MethodKind::kServers:
-      return "ps";
-    case MethodKind::kHybrid:
-      return "hybrid";
+    case MethodKind::kNaive: return "naive";
+    case MethodKind::kStar: return "star";
+    case MethodKind::kTree: return "tree";
+    case MethodKind::kButterfly: return "butterfly";
+    case MethodKind::kRing: return "ring";
+    case MethodKind::kDirect: return "direct";
+    case MethodKind::kHierarchical: return "hierarchical";
+    case MethodKind::kServers: return "ps";
+    case MethodKind::kHybrid: return "hybrid";
   }
   return "";
 }

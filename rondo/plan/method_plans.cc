@@ -10,20 +10,13 @@ namespace {
 
 Algorithm algorithm_of(MethodKind kind) {
   switch (kind) {
-    case MethodKind::kNaive:
-      return Algorithm::kNaive;
-    case MethodKind::kStar:
-      return Algorithm::kStar;
-    case MethodKind::kTree:
-      return Algorithm::kTree;
-    case MethodKind::kButterfly:
-      return Algorithm::kButterfly;
-    case MethodKind::kDirect:
-      return Algorithm::kDirect;
-    case MethodKind::kHierarchical:
-      return Algorithm::kHierarchical;
-    default:
-      return Algorithm::kRing;
+    case MethodKind::kNaive: return Algorithm::kNaive;
+    case MethodKind::kStar: return Algorithm::kStar;
+    case MethodKind::kTree: return Algorithm::kTree;
+    case MethodKind::kButterfly: return Algorithm::kButterfly;
+    case MethodKind::kDirect: return Algorithm::kDirect;
+    case MethodKind::kHierarchical: return Algorithm::kHierarchical;
+    default: return Algorithm::kRing;
   }
 }
 
@@ -104,23 +97,17 @@ std::vector<Plan> gather_plans(const Network& network, int64_t count) {
 double messages_of(const Method& method, const Network& network) {
   const double n = network.workers;
   switch (method.kind) {
-    case MethodKind::kNaive:
-      return n * (n - 1);
+    case MethodKind::kNaive: return n * (n - 1);
     case MethodKind::kStar:
-    case MethodKind::kTree:
-      return 2 * (n - 1);
+    case MethodKind::kTree: return 2 * (n - 1);
     case MethodKind::kButterfly:
       return 2 * n * std::bit_width(static_cast<unsigned>(network.workers));
-    case MethodKind::kDirect:
-      return n * n;
-    case MethodKind::kRing:
-      return 2 * n * (n - 1);
+    case MethodKind::kDirect: return n * n;
+    case MethodKind::kRing: return 2 * n * (n - 1);
     case MethodKind::kHierarchical:
       return 2 * n * (network.hosts - 1) + n * network.most_on_a_host();
-    case MethodKind::kServers:
-      return 2 * n * method.spare;
-    case MethodKind::kHybrid:
-      return 2 * n * (n + method.spare);
+    case MethodKind::kServers: return 2 * n * method.spare;
+    case MethodKind::kHybrid: return 2 * n * (n + method.spare);
   }
   return 0;
 }

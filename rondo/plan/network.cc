@@ -4,18 +4,26 @@ namespace rondo {
 
 Status Network::check() const {
   if (workers < 1 || workers > kMostWorkers)
-    return error(Code::kInvalidArgument, "{} workers: there are 1 to {}", workers, kMostWorkers);
+    return error(Code::kInvalidArgument, "{} workers: there are 1 to {}",
+                 workers, kMostWorkers);
   if (hosts < 1 || hosts > workers)
-    return error(Code::kInvalidArgument, 
+    return error(
+        Code::kInvalidArgument,
         "{} hosts for {} workers: give each host one worker at least, so 1 to "
         "{} hosts",
         hosts, workers, workers);
-  if (!(link > 0)) return error(Code::kInvalidArgument, "the rate of a link has to be more than zero");
-  if (latency < 0) return error(Code::kInvalidArgument, "a latency is not negative");
+  if (!(link > 0))
+    return error(Code::kInvalidArgument,
+                 "the rate of a link has to be more than zero");
+  if (latency < 0)
+    return error(Code::kInvalidArgument, "a latency is not negative");
   if (racks < 1 || racks > hosts)
-    return error(Code::kInvalidArgument, "{} racks for {} hosts: there are 1 to {}", racks, hosts,
+    return error(Code::kInvalidArgument,
+                 "{} racks for {} hosts: there are 1 to {}", racks, hosts,
                  hosts);
-  if (uplink < 0) return error(Code::kInvalidArgument, "the rate of an uplink is not negative");
+  if (uplink < 0)
+    return error(Code::kInvalidArgument,
+                 "the rate of an uplink is not negative");
   return {};
 }
 

@@ -23,10 +23,10 @@ struct Network {
   double uplink = 0;  // bytes a second of a rack; 0: as much as anybody sends
   // Between workers of one host, and of its memory.
   double local_latency = 3e-6;
-  double local_rate = 4e9;     // of messages
-  double memory_rate = 10e9;   // of vectors that are reduced where they lie
-  double block = 256 << 10;    // bytes in which messages are passed on
-  double part = 4 << 20;       // the same of what servers add up
+  double local_rate = 4e9;    // of messages
+  double memory_rate = 10e9;  // of vectors that are reduced where they lie
+  double block = 256 << 10;   // bytes in which messages are passed on
+  double part = 4 << 20;      // the same of what servers add up
 
   // What is wrong, and what to change.
   Status check() const;

@@ -33,7 +33,7 @@ struct Act {
 
 // The messages from one rank to another, in the order of both plans.
 struct Channel {
-  int link = 0;            // the first on the way
+  int link = 0;             // the first on the way
   std::vector<int> others;  // those behind it
   double latency = 0;
   std::vector<int> sends, receives;  // acts
@@ -147,12 +147,12 @@ class NetworkSimulator {
     for (const Action& action : plan.actions) {
       const Range& range =
           action.kind == ActionKind::kSend ? action.src : action.dst;
-      Act act{.action = &action,
-              .kind = action.kind,
-              .rank = rank,
-              .operation = op,
-              .bytes = static_cast<double>(range.count) *
-                       operation.element_bytes};
+      Act act{
+          .action = &action,
+          .kind = action.kind,
+          .rank = rank,
+          .operation = op,
+          .bytes = static_cast<double>(range.count) * operation.element_bytes};
       act.blocks =
           std::max(1, static_cast<int>(std::ceil(act.bytes / options_.block)));
       if (is_barrier(act.kind)) act.blocks = 1;
@@ -182,8 +182,8 @@ class NetworkSimulator {
   }
 
   int channel(int from, int to) {
-    const auto [at, fresh] =
-        numbers_.emplace(std::pair(from, to), static_cast<int>(channels_.size()));
+    const auto [at, fresh] = numbers_.emplace(
+        std::pair(from, to), static_cast<int>(channels_.size()));
     if (!fresh) return at->second;
     Channel made;
     const int source = host_of(from), target = host_of(to);
@@ -228,9 +228,7 @@ class NetworkSimulator {
         progress(i);
         break;
       }
-      case Event::Kind::kPassed:
-        pass(event.a);
-        break;
+      case Event::Kind::kPassed: pass(event.a); break;
     }
   }
 
@@ -396,7 +394,7 @@ class NetworkSimulator {
   std::vector<Channel> channels_;
   std::map<std::pair<int, int>, int> numbers_;  // of channels
   std::vector<std::vector<int>> at_fence_;      // ranks, by host
-  std::vector<std::vector<int>> left_;  // acts, by operation and rank
+  std::vector<std::vector<int>> left_;          // acts, by operation and rank
   std::vector<std::vector<double>> ends_;
   std::vector<std::vector<bool>> ready_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

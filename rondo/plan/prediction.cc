@@ -28,10 +28,9 @@ std::vector<Method> all_methods(const Network& network,
     ring.bf16 = false;
     variants.push_back(ring);
   }
-  const auto behind =
-      std::ranges::find_if(methods, [](const Method& method) {
-        return method.kind == MethodKind::kRing;
-      });
+  const auto behind = std::ranges::find_if(methods, [](const Method& method) {
+    return method.kind == MethodKind::kRing;
+  });
   methods.insert(behind + 1, variants.begin(), variants.end());
   return methods;
 }
@@ -107,17 +106,15 @@ Result<Prediction> predict(const Network& network, const Workload& workload,
                  "a step of one worker has to take more than zero seconds");
   Prediction prediction;
   for (const Method& method : all_methods(network, workload)) {
-    RONDO_ASSIGN_OR_RETURN(
-        prediction.methods.emplace_back(),
-        predict_method(method, network, workload, options));
+    RONDO_ASSIGN_OR_RETURN(prediction.methods.emplace_back(),
+                           predict_method(method, network, workload, options));
   }
   const Recommendation chosen =
       recommend(prediction.methods, network, workload);
   prediction.recommended = chosen.index;
   prediction.reason = chosen.reason;
   if (network.hosts > 1) {
-    const ServerChoice servers =
-        best_servers(network, workload, options.step);
+    const ServerChoice servers = best_servers(network, workload, options.step);
     prediction.best_servers = servers.servers;
     prediction.best_servers_step = servers.step;
   }

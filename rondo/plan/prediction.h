@@ -33,7 +33,7 @@ struct MethodPrediction {
 // Bytes a second of a link that an efficiency needs.
 struct RateNeeded {
   double efficiency = 0;
-  double closed = 0;               // by the closed form of the ring
+  double closed = 0;                // by the closed form of the ring
   std::optional<double> simulated;  // by the recommended method; none: no rate
 };
 

@@ -95,16 +95,15 @@ TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {
 
 TEST(Prediction, PricesAnEpoch) {
   const Prediction prediction =
-      predict(four_hosts(), vgg(),
-              {.price_per_hour = 2, .epoch_examples = 1e6})
+      predict(four_hosts(), vgg(), {.price_per_hour = 2, .epoch_examples = 1e6})
           .value();
   const MethodPrediction& ring = find(prediction, "ring");
   EXPECT_NEAR(ring.examples_per_s, 4 * 32 / ring.step.step, 1e-6);
   EXPECT_NEAR(ring.epoch_price, 4 * 2 * 1e6 / ring.examples_per_s / 3600, 1e-6);
   // Spare machines cost too.
   const MethodPrediction& servers = find(prediction, "ps 4");
-  EXPECT_NEAR(servers.epoch_price,
-              8 * 2 * 1e6 / servers.examples_per_s / 3600, 1e-6);
+  EXPECT_NEAR(servers.epoch_price, 8 * 2 * 1e6 / servers.examples_per_s / 3600,
+              1e-6);
 }
 
 TEST(Prediction, SweepsGoTheRightWay) {
@@ -132,8 +131,8 @@ TEST(Prediction, TheRateNeededGivesTheEfficiency) {
 
 TEST(Prediction, NoRateHelpsAgainstAStraggler) {
   const Method ring{.kind = MethodKind::kRing};
-  EXPECT_FALSE(rate_for(0.9, ring, four_hosts(), vgg(),
-                        {.stragglers = {.slowest = 2}}));
+  EXPECT_FALSE(
+      rate_for(0.9, ring, four_hosts(), vgg(), {.stragglers = {.slowest = 2}}));
 }
 
 TEST(Prediction, BadInputIsExplained) {

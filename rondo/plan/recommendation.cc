@@ -42,8 +42,7 @@ std::string why(const MethodPrediction& chosen) {
     case MethodKind::kHierarchical:
       return "workers of a host add up in its memory first, so each link "
              "carries one vector and not one for each worker";
-    default:
-      break;
+    default: break;
   }
   return chosen.method.factors
              ? "fully connected layers send factors, which are smaller than "
@@ -73,8 +72,7 @@ Recommendation recommend(std::span<const MethodPrediction> methods,
                          const Network& network, const Workload& workload) {
   const size_t index = choose(methods);
   const MethodPrediction& chosen = methods[index];
-  if (network.workers == 1)
-    return {index, "one worker exchanges nothing"};
+  if (network.workers == 1) return {index, "one worker exchanges nothing"};
   std::string reason = fmt::format(
       "{}: {} of {} of communication is exposed, so a step takes {} and {:.1f} "
       "% of the workers' time is computation",

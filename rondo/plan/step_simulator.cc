@@ -30,13 +30,10 @@ class StepSimulator {
     products /= workload_.flop_rate;
     times.computation = workload_.step_seconds + products;
     times.by_messages = blocks() <= options_.most_blocks;
-    RONDO_ASSIGN_OR_RETURN(times.communication,
-                           last_end(0, times.by_messages));
-    RONDO_ASSIGN_OR_RETURN(
-        const double end,
-        last_end(workload_.step_seconds, times.by_messages));
-    const double slowest =
-        std::ranges::max(slowness_) * workload_.step_seconds;
+    RONDO_ASSIGN_OR_RETURN(times.communication, last_end(0, times.by_messages));
+    RONDO_ASSIGN_OR_RETURN(const double end,
+                           last_end(workload_.step_seconds, times.by_messages));
+    const double slowest = std::ranges::max(slowness_) * workload_.step_seconds;
     times.step = std::max(slowest, end) + products;
     times.exposed = times.step - times.computation;
     return times;
@@ -60,9 +57,9 @@ class StepSimulator {
       if (exchange.gather)
         count += n * (n - 1) * (1 + bytes / block());
       else
-        count += messages +
-                 n * reduction_cost(method_, network_, bytes).worker_bytes /
-                     block();
+        count +=
+            messages +
+            n * reduction_cost(method_, network_, bytes).worker_bytes / block();
     }
     return count;
   }
@@ -81,8 +78,8 @@ class StepSimulator {
       const ExchangeCost cost = exchange.gather
                                     ? gather_cost(network_, bytes)
                                     : reduction_cost(method_, network_, bytes);
-      now = std::max(now, exchange.ready * computation * slowest) +
-            cost.seconds;
+      now =
+          std::max(now, exchange.ready * computation * slowest) + cost.seconds;
       last = std::max(last, now);
       // The links are free for the next before all of this has come back.
       if (!method_.is_collective()) now -= cost.startup;
@@ -107,11 +104,10 @@ class StepSimulator {
       operations.push_back(std::move(operation));
     }
     RONDO_ASSIGN_OR_RETURN(
-        const auto ends,
-        simulate_network(network_, operations,
-                         {.spare = method_.spare,
-                          .in_order = method_.is_collective(),
-                          .block = block()}));
+        const auto ends, simulate_network(network_, operations,
+                                          {.spare = method_.spare,
+                                           .in_order = method_.is_collective(),
+                                           .block = block()}));
     double last = 0;
     for (const std::vector<double>& end : ends)
       last = std::max(last, std::ranges::max(end));

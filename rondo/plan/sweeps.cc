@@ -59,8 +59,8 @@ std::vector<Compared> compared(const Network& network, const Workload& workload,
 
 double efficiency_at(const Compared& one, const Network& network,
                      const Workload& workload, const StepOptions& options) {
-  return workload.step_seconds / step_of(one.for_workers(network.workers),
-                                         network, workload, options);
+  return workload.step_seconds /
+         step_of(one.for_workers(network.workers), network, workload, options);
 }
 
 }  // namespace
@@ -82,8 +82,7 @@ Sweep sweep_workers(const Network& network, const Workload& workload,
   for (const Compared& one : compared(network, workload, best)) {
     Curve curve{one.name, {}};
     for (const Network& larger : networks)
-      curve.efficiency.push_back(
-          efficiency_at(one, larger, workload, options));
+      curve.efficiency.push_back(efficiency_at(one, larger, workload, options));
     sweep.curves.push_back(std::move(curve));
   }
   return sweep;
@@ -98,8 +97,7 @@ Sweep sweep_rate(const Network& network, const Workload& workload,
     for (const double rate : sweep.at) {
       Network faster = network;
       faster.link = rate;
-      curve.efficiency.push_back(
-          efficiency_at(one, faster, workload, options));
+      curve.efficiency.push_back(efficiency_at(one, faster, workload, options));
     }
     sweep.curves.push_back(std::move(curve));
   }
@@ -112,8 +110,7 @@ std::optional<double> rate_for(double efficiency, const Method& method,
   const auto reached = [&](double rate) {
     Network other = network;
     other.link = rate;
-    return workload.step_seconds /
-               step_of(method, other, workload, options) >=
+    return workload.step_seconds / step_of(method, other, workload, options) >=
            efficiency;
   };
   double low = 1e3, high = 1e14;  // 8 kbit/s, 800 Tbit/s
@@ -132,15 +129,14 @@ ServerChoice best_servers(const Network& network, const Workload& workload,
   // Beyond some hundreds, not every number is tried.
   const int stride = std::max(1, network.workers / 256);
   const auto consider = [&](int servers) {
-    choices.push_back({servers,
-                       step_of({.kind = MethodKind::kServers, .spare = servers},
-                               network, workload, options)});
+    choices.push_back(
+        {servers, step_of({.kind = MethodKind::kServers, .spare = servers},
+                          network, workload, options)});
   };
   for (int servers = 1; servers < network.workers; servers += stride)
     consider(servers);
   consider(network.workers);
-  const double least =
-      std::ranges::min(choices, {}, &ServerChoice::step).step;
+  const double least = std::ranges::min(choices, {}, &ServerChoice::step).step;
   return *std::ranges::find_if(choices, [&](const ServerChoice& choice) {
     return choice.step <= 1.01 * least;
   });

@@ -19,8 +19,8 @@ struct PlannedExchange {
   double flops = 0;
 };
 
-// How gradients travel depends on the number of workers, the bytes a second of a
-// link, and the operations a second of a worker.
+// How gradients travel depends on the number of workers, the bytes a second of
+// a link, and the operations a second of a worker.
 using FactorExchanges = std::function<std::vector<PlannedExchange>(
     int workers, double rate, double flop_rate)>;
 

@@ -149,18 +149,17 @@ Workload workload_of(const TrainingStep& step, double batch,
   workload.flop_rate = rates.flops_per_s;
   for (const GradientAndVariable& one : step.gradients)
     if (one.gradient) workload.parameters += bytes_of_variable(one) / 4;
-  workload.buckets =
-      reader.read({.group = "plan", .size = 2, .factors = {.use = FactorUse::kOff}});
+  workload.buckets = reader.read(
+      {.group = "plan", .size = 2, .factors = {.use = FactorUse::kOff}});
   workload.keys = reader.keys();
   if (!has_factors(step.gradients)) return workload;
   workload.with_factors = [kept, rows = static_cast<int64_t>(batch)](
                               int workers, double rate, double flops) {
     return ExchangeReader(kept->step, kept->clock)
-        .read({.group = "plan",
-               .size = workers,
-               .factors = {.rows = rows,
-                           .link_rate = rate,
-                           .flop_rate = flops}});
+        .read(
+            {.group = "plan",
+             .size = workers,
+             .factors = {.rows = rows, .link_rate = rate, .flop_rate = flops}});
   };
   return workload;
 }
@@ -179,10 +178,10 @@ Result<TrainingStep> find_step(std::shared_ptr<Graph> graph,
     const auto at = variables.find(node->attrs().get<std::string>("variable"));
     if (at == variables.end()) continue;
     updates.push_back(node.get());
-    step.gradients.push_back(
-        {sparse ? Gradient(node->input(0), node->input(1), {})
-                : Gradient(node->input(0)),
-         at->second});
+    step.gradients.push_back({sparse
+                                  ? Gradient(node->input(0), node->input(1), {})
+                                  : Gradient(node->input(0)),
+                              at->second});
   }
   if (updates.empty())
     return error(Code::kInvalidArgument,

@@ -37,8 +37,8 @@ TEST(GraphWorkload, Vgg16HasTheDocumentsBytes) {
 
 TEST(GraphWorkload, GradientsComeLastLayerFirst) {
   const Workload workload = of_model("vgg16");
-  EXPECT_TRUE(std::ranges::is_sorted(workload.buckets, {},
-                                     &PlannedExchange::ready));
+  EXPECT_TRUE(
+      std::ranges::is_sorted(workload.buckets, {}, &PlannedExchange::ready));
   // The fully connected layers, of most bytes, are there when the forward pass
   // is hardly over; the first convolution's only at the end.
   EXPECT_LT(workload.buckets.front().ready, 0.4);

@@ -16,9 +16,9 @@ TrainingData blank_data(const ModelName& model, int64_t count) {
   TrainingData data{.name = "zeros", .kind = model.kind};
   const bool text = model.kind == ExampleKind::kText;
   data.classes = text ? 256 : model.side == kLargeImage ? 1000 : 10;
-  const Shape inputs = text ? Shape{count, model.side}
-                            : Shape{count, model.side, model.side,
-                                    model.channels};
+  const Shape inputs =
+      text ? Shape{count, model.side}
+           : Shape{count, model.side, model.side, model.channels};
   const Shape labels = text ? Shape{count, model.side} : Shape{count};
   for (Examples* examples : {&data.train, &data.test})
     *examples = {Tensor::zeros(inputs, DType::kU8),

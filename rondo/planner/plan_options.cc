@@ -120,8 +120,8 @@ Result<Network> network_of(const PlanOptions& options) {
                  options.hosts, options.racks, options.workers);
   Network network;
   network.workers = static_cast<int>(options.workers);
-  network.hosts = options.hosts > 0 ? static_cast<int>(options.hosts)
-                                    : network.workers;
+  network.hosts =
+      options.hosts > 0 ? static_cast<int>(options.hosts) : network.workers;
   network.racks = static_cast<int>(options.racks);
   RONDO_ASSIGN_OR_RETURN(network.link,
                          named("--link", parse_rate(options.link)));
@@ -170,9 +170,8 @@ Result<PredictOptions> predict_options_of(const PlanOptions& options) {
                  options.price_per_hour);
   made.epoch_examples = usual_examples(planned_model(options));
   if (!options.examples.empty()) {
-    RONDO_ASSIGN_OR_RETURN(
-        made.epoch_examples,
-        named("--examples", parse_number(options.examples)));
+    RONDO_ASSIGN_OR_RETURN(made.epoch_examples,
+                           named("--examples", parse_number(options.examples)));
   }
   return made;
 }

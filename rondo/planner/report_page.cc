@@ -35,26 +35,32 @@ std::string row_of(const std::vector<std::string>& cells, std::string_view tag,
 
 std::string methods_table(const PlanReport& report) {
   const bool priced = report.options.price_per_hour > 0;
-  std::vector<std::string> head = {
-      "method",   "bytes a worker sends", "closed form: Tt", "P",
-      "simulated: communication", "hidden", "exposed", "step", "P",
-      "examples/s"};
+  std::vector<std::string> head = {"method",
+                                   "bytes a worker sends",
+                                   "closed form: Tt",
+                                   "P",
+                                   "simulated: communication",
+                                   "hidden",
+                                   "exposed",
+                                   "step",
+                                   "P",
+                                   "examples/s"};
   if (priced) head.emplace_back("price of an epoch");
   std::string text = "<table>\n" + row_of(head, "th");
   const Prediction& prediction = report.prediction;
   for (size_t i = 0; i < prediction.methods.size(); ++i) {
     const MethodPrediction& one = prediction.methods[i];
-    std::vector<std::string> cells = {one.method.name(),
-                                      bytes_text(one.worker_bytes),
-                                      seconds_text(one.closed_transfer),
-                                      percent(one.closed_efficiency),
-                                      seconds_text(one.step.communication),
-                                      seconds_text(one.step.hidden()),
-                                      seconds_text(one.step.exposed),
-                                      seconds_text(one.step.step),
-                                      percent(one.efficiency),
-                                      fmt::format("{:.4g}",
-                                                  one.examples_per_s)};
+    std::vector<std::string> cells = {
+        one.method.name(),
+        bytes_text(one.worker_bytes),
+        seconds_text(one.closed_transfer),
+        percent(one.closed_efficiency),
+        seconds_text(one.step.communication),
+        seconds_text(one.step.hidden()),
+        seconds_text(one.step.exposed),
+        seconds_text(one.step.step),
+        percent(one.efficiency),
+        fmt::format("{:.4g}", one.examples_per_s)};
     if (priced) cells.push_back(fmt::format("{:.2f}", one.epoch_price));
     text += row_of(cells, "td", i == prediction.recommended ? "best" : "");
   }
@@ -62,10 +68,9 @@ std::string methods_table(const PlanReport& report) {
 }
 
 std::string rates_table(const Prediction& prediction) {
-  std::string text =
-      "<table>\n" +
-      row_of({"efficiency", "ring, nothing hidden", "recommended, simulated"},
-             "th");
+  std::string text = "<table>\n" + row_of({"efficiency", "ring, nothing hidden",
+                                           "recommended, simulated"},
+                                          "th");
   for (const RateNeeded& rate : prediction.rates)
     text += row_of({percent(rate.efficiency), rate_text(rate.closed),
                     rate.simulated ? rate_text(*rate.simulated) : "none"},
@@ -114,14 +119,12 @@ std::string to_page(const PlanReport& report) {
                     .axis = "workers",
                     .tick = [](double at) { return fmt::format("{:.0f}", at); },
                     .mark = static_cast<double>(report.network.workers)});
-  page += svg_plot(prediction.rate, {.title = "Efficiency by the rate of a link",
-                                     .axis = "Gbit/s, each way",
-                                     .tick =
-                                         [](double at) {
-                                           return fmt::format("{:.3g}",
-                                                              at * 8 / 1e9);
-                                         },
-                                     .mark = report.network.link});
+  page += svg_plot(
+      prediction.rate,
+      {.title = "Efficiency by the rate of a link",
+       .axis = "Gbit/s, each way",
+       .tick = [](double at) { return fmt::format("{:.3g}", at * 8 / 1e9); },
+       .mark = report.network.link});
   return page + "</body>\n</html>\n";
 }
 

@@ -64,7 +64,7 @@ std::string closed_line(const PlanReport& report) {
 
 std::string methods_table(const PlanReport& report) {
   const bool priced = report.options.price_per_hour > 0;
-  Row head = {"",     "bytes",   "closed Tt", "closed P", "comm",
+  Row head = {"",       "bytes",   "closed Tt", "closed P", "comm",
               "hidden", "exposed", "step",      "P",        "examples/s"};
   if (priced) head.emplace_back("epoch");
   std::vector<Row> rows = {head};
@@ -137,10 +137,10 @@ std::string to_text(const PlanReport& report) {
       "\nLinks that an efficiency needs: the ring with nothing hidden, and {} "
       "as simulated\n{}",
       best.method.name(), rates_table(report));
-  text += fmt::format(
-      "\nEfficiency by the number of workers\n{}",
-      sweep_table(prediction.workers,
-                  [](double at) { return fmt::format("{:.0f}", at); }));
+  text += fmt::format("\nEfficiency by the number of workers\n{}",
+                      sweep_table(prediction.workers, [](double at) {
+                        return fmt::format("{:.0f}", at);
+                      }));
   text += fmt::format("\nEfficiency by the rate of a link, in bit/s\n{}",
                       sweep_table(prediction.rate, short_rate));
   return text;

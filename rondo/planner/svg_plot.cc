@@ -32,8 +32,8 @@ class Plot {
   double x(double at) const {
     const double first = std::log(sweep_.at.front());
     const double last = std::log(sweep_.at.back());
-    return kLeft + (kWidth - kLeft - kRight) * (std::log(at) - first) /
-                       (last - first);
+    return kLeft +
+           (kWidth - kLeft - kRight) * (std::log(at) - first) / (last - first);
   }
   double y(double efficiency) const {
     return kHeight - kBottom - (kHeight - kTop - kBottom) * efficiency;
@@ -65,8 +65,7 @@ class Plot {
       label(x(at), y(0) + 18, "middle", options_.tick(at));
     }
     line(kLeft, y(0), kWidth - kRight, y(0), "axis");
-    label((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle",
-          options_.axis);
+    label((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle", options_.axis);
     if (options_.mark >= sweep_.at.front() && options_.mark <= sweep_.at.back())
       line(x(options_.mark), y(0), x(options_.mark), y(1), "mark");
   }
@@ -78,9 +77,9 @@ class Plot {
     for (size_t i = 0; i < sweep_.at.size(); ++i)
       points += fmt::format("{:.1f},{:.1f} ", x(sweep_.at[i]),
                             y(std::min(1.0, curve.efficiency[i])));
-    text_ += fmt::format(
-        "<polyline class=\"curve\" stroke=\"{}\" points=\"{}\"/>\n", colour,
-        points);
+    text_ +=
+        fmt::format("<polyline class=\"curve\" stroke=\"{}\" points=\"{}\"/>\n",
+                    colour, points);
     const double row = kTop + 8 + 20 * static_cast<double>(number);
     text_ += fmt::format(
         "<rect x=\"{}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>\n",

@@ -10,9 +10,9 @@ namespace rondo {
 
 struct PlotOptions {
   std::string title;
-  std::string axis;                                // what the abscissa is
-  std::function<std::string(double at)> tick;      // its labels
-  double mark = 0;  // where today's is; 0: nowhere
+  std::string axis;                            // what the abscissa is
+  std::function<std::string(double at)> tick;  // its labels
+  double mark = 0;                             // where today's is; 0: nowhere
 };
 
 // The abscissa is logarithmic, the ordinate goes from 0 to 100 %.
