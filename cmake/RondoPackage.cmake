@@ -126,6 +126,7 @@ set(headers
   rondo/train/factors.h
   rondo/train/graph_iterator.h
   rondo/train/joint_gradients.h
+  rondo/train/merged_trace.h
   rondo/train/saver.h
   rondo/train/strategy.h
   rondo/tensor/dtype.h

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 
 from ports import free_port
 from ranks import RONDO, clean_env
@@ -69,3 +70,24 @@ class Cluster:
     def end(self):
         for task in self.tasks.values():
             task.end()
+
+
+def run_all(replicas, work):
+    """work(replica) for each in a thread of its own; what they raised is raised."""
+    failed = []
+
+    def run(replica):
+        try:
+            work(replica)
+        except BaseException as e:
+            failed.append(e)
+            raise
+
+    threads = [threading.Thread(target=run, args=(r,), daemon=True) for r in replicas]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(100)
+        assert not thread.is_alive(), "a worker goes on"
+    if failed:
+        raise failed[0]

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from cluster_tasks import run_all
 
 import rondo as rd
 
@@ -144,27 +145,6 @@ class Replica:
             return rd.train.MonitoredTrainingSession(
                 self.target, self.task == 0, scaffold=scaffold, hooks=self.hooks
             )
-
-
-def run_all(replicas, work):
-    """work(replica) for each in a thread of its own; what they raised is raised."""
-    failed = []
-
-    def run(replica):
-        try:
-            work(replica)
-        except BaseException as e:
-            failed.append(e)
-            raise
-
-    threads = [threading.Thread(target=run, args=(r,), daemon=True) for r in replicas]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(100)
-        assert not thread.is_alive(), "a worker goes on"
-    if failed:
-        raise failed[0]
 
 
 @TASKS

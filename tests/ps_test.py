@@ -3,7 +3,6 @@
 lost."""
 
 import os
-import pathlib
 import re
 import signal
 import statistics
@@ -12,40 +11,9 @@ import sys
 
 import pytest
 from ranks import BUILD, RONDO, clean_env, rondo_run, wait_until
+from served_jobs import PYTHON, ServedJob, losses, processes, servers_of
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
-PYTHON = [sys.executable, EXAMPLES / "train_ring.py"]
 SERVED = ["--servers", 1, "--strategy"]
-
-
-def losses(ranks, *program, options=()):
-    """What rank 0 prints after each step."""
-    done = rondo_run("-n", ranks, "--no-prefix", *options, "--", *program, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^step \d+: loss ([0-9.]+)$", done.stdout, re.M)
-    return [float(x) for x in found]
-
-
-def processes():
-    """{pid: (its parent's, its command line)}"""
-    listed = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True
-    ).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
-    return {int(pid): (int(parent), args) for pid, parent, args in rows}
-
-
-def servers_of(job):
-    """The pids of its parameter servers."""
-    listed = processes()
-
-    def ours(pid):
-        while pid in listed and pid != job:
-            pid = listed[pid][0]
-        return pid == job
-
-    named = [p for p, (_, args) in listed.items() if args.endswith(" parameter-server")]
-    return sorted(pid for pid in named if ours(pid))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +43,9 @@ def test_cpp_trains_as_one_process(model):
     assert losses(2, *program, options=options) == pytest.approx(alone, abs=2e-5)
 
 
-@pytest.mark.parametrize("options", [["ps-async"], ["ssp", "--staleness", 1]])
+@pytest.mark.parametrize(
+    "options", [["ps-async"], ["ssp", "--staleness", 1], ["ps", "--backup", 1]]
+)
 def test_ranks_that_do_not_wait_converge(options):
     program = [*PYTHON, "--model", "mlp", "--optimizer", "sgd", "--steps", 60]
     found = losses(3, *program, options=[*SERVED, *options])
@@ -102,8 +72,8 @@ def test_a_checkpoint_is_good_for_every_strategy(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--servers", 2], "--servers 2 needs a strategy with parameter servers"),
-        (["--servers", 2, "--strategy", "ring"], "add --strategy ps, ps-async or ssp"),
+        (["--servers", 2], "--servers 2 needs a strategy with servers"),
+        (["--servers", 2, "--strategy", "ring"], "hybrid, ps, ps-async or ssp"),
         (["--strategy", "ssp"], "the strategy ssp needs parameter servers: add --serv"),
         ([*SERVED[:1], -1, "--strategy", "ps"], "--servers -1: expected from 0"),
     ],
@@ -155,17 +125,27 @@ RULES = """
 import os
 import rondo as rd
 
-rd.train.ParameterServer("ssp", staleness=2 + int(os.environ["RONDO_RANK"]))
+rank = int(os.environ["RONDO_RANK"])
+if os.environ["RONDO_STRATEGY"] == "ssp":
+    rd.train.ParameterServer("ssp", staleness=2 + rank)
+else:
+    rd.train.ParameterServer(backup=rank)
 """
 
 
-def test_ranks_that_train_in_other_ways_are_told(tmp_path):
+@pytest.mark.parametrize(
+    ("strategy", "sentence"),
+    [
+        ("ssp", "trains by ssp with staleness 3, but rank 0 by ssp with staleness 2"),
+        ("ps", "this rank trains by ps with 1 backup workers, but rank 0 by ps:"),
+    ],
+)
+def test_ranks_that_train_in_other_ways_are_told(tmp_path, strategy, sentence):
     program = tmp_path / "rules.py"
     program.write_text(RULES)
-    options = ["-n", 2, *SERVED, "ssp", "--no-prefix", "--grace", 0]
+    options = ["-n", 2, *SERVED, strategy, "--no-prefix", "--grace", 0]
     done = rondo_run(*options, "--", sys.executable, program)
     assert done.returncode == 1
-    sentence = "this rank trains by ssp with staleness 3, but rank 0 by ssp with stale"
     assert sentence in done.stderr
 
 
@@ -269,76 +249,8 @@ def test_what_the_program_says_counts_and_some_is_refused(tmp_path):
         assert sentence in said, said
 
 
-WORKER = """
-import os, sys
-import numpy as np
-import rondo as rd
-
-strategy = rd.train.Strategy.from_env()
-x = rd.placeholder(rd.float32, [None, 4])
-rate = rd.placeholder(rd.float32, [])
-w = rd.get_variable("w", [4, 4])
-loss = rd.reduce_mean(rd.square(rd.matmul(x, w)))
-opt = strategy.distribute(rd.train.GradientDescentOptimizer(rate))
-train_op = opt.minimize(loss)
-session = rd.Session()
-session.run(strategy.initializer())
-print("ready", strategy.rank, os.getpid(), flush=True)
-try:
-    while True:
-        session.run(train_op, {x: np.ones([2, 4], np.float32), rate: 0.1})
-except rd.Error as e:
-    print("failed", type(e).__name__, e, flush=True)
-    sys.exit(3)
-"""
-
-
-class Job:
-    """Three ranks and two servers that train until somebody is lost."""
-
-    def __init__(self, folder, strategy):
-        program = folder / "worker.py"
-        program.write_text(WORKER)
-        self._out = folder / "out"
-        options = ["-n", "3", "--servers", "2", "--strategy", strategy]
-        with open(self._out, "wb") as file:
-            self.process = subprocess.Popen(
-                [RONDO, "run", *options, "--no-prefix", "--grace", "20"]
-                + ["--", sys.executable, program],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(),
-            )
-
-    @property
-    def text(self):
-        return self._out.read_text()
-
-    def ranks(self):
-        """Their pids, once all are ready."""
-        pattern = r"^ready (\d) (\d+)$"
-        look = lambda: len(re.findall(pattern, self.text, re.M)) == 3  # noqa: E731
-        wait_until(look, 60, lambda: self.text)
-        return {int(r): int(p) for r, p in re.findall(pattern, self.text, re.M)}
-
-    def servers(self):
-        return servers_of(self.process.pid)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
 def test_a_killed_rank_is_named_by_the_others(tmp_path):
-    with Job(tmp_path, "ps") as job:
+    with ServedJob(tmp_path, "ps") as job:
         pid = job.ranks()[1]
         os.kill(pid, signal.SIGKILL)
         job.process.wait(60)
@@ -349,11 +261,10 @@ def test_a_killed_rank_is_named_by_the_others(tmp_path):
 
 @pytest.mark.parametrize("strategy", ["ps", "ssp"])
 def test_a_killed_server_is_named_by_all(tmp_path, strategy):
-    with Job(tmp_path, strategy) as job:
+    with ServedJob(tmp_path, strategy) as job:
         job.ranks()
         servers = job.servers()
         assert len(servers) == 2
-        # The first: a variable as small as this one is on it as a whole.
         os.kill(servers[0], signal.SIGKILL)
         job.process.wait(60)
     text = job.text

@@ -32,36 +32,41 @@ Strategy made(Make make) {
   return std::move(*result);
 }
 
-// RingOptions, by their names in Python.
+// RingOptions, by their names in Python. With a share of servers, hybrid.
 Strategy ring(double first_bucket_bytes, double bucket_bytes,
               const std::string& wire, const std::string& factors,
               int64_t factor_rows, double link_rate, double flop_rate,
-              int accumulate, bool join) {
+              int accumulate, bool join, std::optional<double> server_share) {
   const auto dtype = dtype_from_name(wire);
   if (!dtype)
     throw Error(
         Code::kInvalidArgument,
         fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", wire));
-  const RingOptions options{
-      .buckets = {first_bucket_bytes, bucket_bytes},
-      .wire = *dtype,
-      .factors = {.use = parse_factor_use(factors).value(),
-                  .rows = factor_rows,
-                  .link_rate = link_rate,
-                  .flop_rate = flop_rate},
-      .accumulate = accumulate,
-      .join = join};
-  return made([&] { return Strategy::ring(options); });
+  RingOptions options{.buckets = {first_bucket_bytes, bucket_bytes},
+                      .wire = *dtype,
+                      .factors = {.use = parse_factor_use(factors).value(),
+                                  .rows = factor_rows,
+                                  .link_rate = link_rate,
+                                  .flop_rate = flop_rate},
+                      .accumulate = accumulate,
+                      .join = join};
+  if (!server_share) return made([&] { return Strategy::ring(options); });
+  HybridOptions hybrid;
+  options.group = hybrid.ring.group;
+  hybrid = {options, *server_share};
+  return made([&] { return Strategy::hybrid(hybrid); });
 }
 
-Strategy parameter_server(const std::string& mode, int64_t staleness) {
+Strategy parameter_server(const std::string& mode, int64_t staleness,
+                          int backup) {
   constexpr std::pair<std::string_view, KvMode> kModes[] = {
       {"sync", KvMode::kSync},
       {"async", KvMode::kAsync},
       {"ssp", KvMode::kBounded}};
   for (const auto& [name, its] : kModes)
     if (name == mode) {
-      const ParameterServerOptions options{.mode = its, .staleness = staleness};
+      const ParameterServerOptions options{
+          .mode = its, .staleness = staleness, .backup = backup};
       return made([&] { return Strategy::parameter_server(options); });
     }
   throw Error(Code::kInvalidArgument,
@@ -142,9 +147,10 @@ void bind_strategy(nb::module_& m) {
       .def_static("ring", &ring, nb::kw_only(), nb::arg("first_bucket_bytes"),
                   nb::arg("bucket_bytes"), nb::arg("wire"), nb::arg("factors"),
                   nb::arg("factor_rows"), nb::arg("link_rate"),
-                  nb::arg("flop_rate"), nb::arg("accumulate"), nb::arg("join"))
+                  nb::arg("flop_rate"), nb::arg("accumulate"), nb::arg("join"),
+                  nb::arg("server_share").none())
       .def_static("parameter_server", &parameter_server, nb::kw_only(),
-                  nb::arg("mode"), nb::arg("staleness"))
+                  nb::arg("mode"), nb::arg("staleness"), nb::arg("backup"))
       .def_prop_ro("name", &Strategy::name)
       .def_prop_ro("rank", &Strategy::rank)
       .def_prop_ro("size", &Strategy::size)

@@ -56,6 +56,7 @@ struct RunArguments {
   std::string strategy;
   int servers = 0;
   int staleness = -1;
+  int backup = -1;
   double timeout = 0;
   double grace = 5;
   int min_ranks = 0;
@@ -115,22 +116,24 @@ Status check_servers(const RunArguments& args, const Env& env) {
   const std::string strategy =
       inherited ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
   bool wanted = false;
+  bool needed = false;
   if (!strategy.empty()) {
     const auto kind = parse_strategy(strategy);
     if (!kind.ok())
       return kind.status().with_context(inherited ? "RONDO_STRATEGY"
                                                   : "--strategy");
-    wanted = has_servers(*kind);
+    wanted = takes_servers(*kind);
+    needed = needs_servers(*kind);
   }
   if (args.servers < 0 || args.servers > kMostServers)
     return error(Code::kInvalidArgument, "--servers {}: expected from 0 to {}",
                  args.servers, kMostServers);
   if (args.servers > 0 && !wanted)
     return error(Code::kInvalidArgument,
-                 "--servers {} needs a strategy with parameter servers: add "
-                 "--strategy ps, ps-async or ssp",
+                 "--servers {} needs a strategy with servers: add --strategy "
+                 "hybrid, ps, ps-async or ssp",
                  args.servers);
-  if (wanted && args.servers == 0)
+  if (needed && args.servers == 0)
     return error(Code::kInvalidArgument,
                  "the strategy {}{} needs parameter servers: add --servers 1, "
                  "or more",
@@ -184,6 +187,8 @@ Result<LaunchOptions> run_options(const RunArguments& args,
     options.environment["RONDO_STRATEGY"] = args.strategy;
   if (args.staleness >= 0)
     options.environment["RONDO_STALENESS"] = std::to_string(args.staleness);
+  if (args.backup >= 0)
+    options.environment["RONDO_BACKUP"] = std::to_string(args.backup);
   options.servers = args.servers;
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &options.environment));
@@ -270,17 +275,22 @@ void add_run_command(CLI::App& app, CommandLine& line) {
        "Interfaces to use: names, networks, addresses, ^excluded", "SPEC");
   text("--port-range", args->port_range, "Ports to listen on", "A-B");
   text("--strategy", args->strategy,
-       "How the ranks train together: single, ring, allreduce, ps, ps-async, "
-       "ssp",
+       "How the ranks train together: single, ring, allreduce, hybrid, ps, "
+       "ps-async, ssp",
        "NAME");
   command
       ->add_option("--servers", args->servers,
-                   "Parameter servers to start besides the ranks")
+                   "Servers to start besides the ranks, for hybrid, ps, "
+                   "ps-async, ssp")
       ->type_name("N");
   command
       ->add_option("--staleness", args->staleness,
                    "With ssp: steps that a rank may be ahead of the slowest")
       ->type_name("STEPS");
+  command
+      ->add_option("--backup", args->backup,
+                   "With ps: of how many ranks, the slowest, no step waits for")
+      ->type_name("N");
   command
       ->add_option("--timeout", args->timeout,
                    "End the job after so long (exit code 124)")

@@ -3,16 +3,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
+#include "rondo/cluster/fuzz_model.h"
 #include "rondo/cluster/part_io.h"
 #include "rondo/cluster/session_call.h"
 #include "rondo/cluster/wire.h"
 #include "rondo/graph/graph_io.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
-#include "rondo/graph/ops/matrix.h"
-#include "rondo/graph/ops/queue.h"
-#include "rondo/graph/ops/state.h"
 #include "rondo/rendezvous/tcp_store_wire.h"
 
 using namespace rondo;
@@ -21,16 +20,6 @@ namespace {
 
 std::string text_of(const Tensor& bytes) {
   return std::string(bytes_of(bytes).value());
-}
-
-void model(Graph& g) {
-  Value x = placeholder(g, {.shape = {kAny, 2}, .name = "x"});
-  Value w = variable(g, fill(g, {2, 2}, 0.5), {.name = "w"});
-  Value y = relu(matmul(x, w));
-  assign_add(w, constant(g, Tensor::zeros({2, 2}), "grad"));
-  const FIFOQueue queue(g, {DType::kF32}, {.capacity = 2, .name = "queue"});
-  queue.enqueue({y});
-  initializer(g);
 }
 
 std::string frame() {
@@ -86,7 +75,7 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path to = argv[1];
   Graph g;
-  model(g);
+  fuzz_model(g);
   write(to, "graph_def_fuzz", "model", to_graph_def(g));
   write(to, "wire_fuzz", "frame", frame());
   write(to, "wire_fuzz", "call",
@@ -94,6 +83,13 @@ int main(int argc, char** argv) {
   write(to, "connection_fuzz", "frames", frame() + frame());
   write(to, "part_io_fuzz", "parts", parts());
   write(to, "worker_service_fuzz", "parts", parts());
+  // Many calls, of which most make sense.
+  std::mt19937 random(1);
+  for (const char* name : {"0", "1", "2", "3", "4", "5"}) {
+    std::string bytes(300, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    write(to, "session_service_fuzz", name, bytes);
+  }
   write(to, "tcp_store_fuzz", "requests", store_requests());
   // A device filter, and a flag.
   write(to, "control_fuzz", "create",

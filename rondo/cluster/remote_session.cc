@@ -105,16 +105,17 @@ Result<std::vector<Tensor>> RemoteSession::run(
     const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
     const std::vector<Node*>& targets, const RunOptions& options) {
   if (closed_) return error(Code::kCancelled, "the session was closed");
-  // The master keeps the deadline, and the link notices when it is gone; what
-  // is added here is for the way.
-  const Deadline deadline = options.timeout == Duration::max()
-                                ? Deadline::never()
-                                : Deadline(options.timeout + kCloseTime);
-  RONDO_RETURN_IF_ERROR(extend(deadline));
+  const bool limited = options.timeout != Duration::max();
+  const Deadline end = options.deadline();
+  RONDO_RETURN_IF_ERROR(extend(end));
+  // The master keeps to what is left of the time, and the link notices when it
+  // is gone; what is added here is for the way.
+  const Duration left = end.left();
+  const Deadline deadline =
+      limited ? Deadline(left + kCloseTime) : Deadline::never();
   SessionCall call = call_of(fetches, targets);
   call.run = next_run_++;
-  call.time_allowed =
-      options.timeout == Duration::max() ? kNoLimit : options.timeout.count();
+  call.time_allowed = limited ? left.count() : kNoLimit;
   call.traced = options.timeline != nullptr;
   std::vector<Tensor> fed;
   for (const Feed& feed : feeds) {

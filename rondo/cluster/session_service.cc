@@ -70,6 +70,33 @@ struct SessionService::Entry {
   std::map<int64_t, Status> cancelled RONDO_GUARDED_BY(mutex);
 };
 
+// Has a run on the session's list for as long as it goes on, however it ends.
+class SessionService::Running {
+ public:
+  Running(Entry& entry, int64_t run) : entry_(entry), run_(run) {
+    const MutexLock lock(entry_.mutex);
+    entry_.runs[run_] = &cancellation;
+    if (const auto at = entry_.cancelled.find(run_);
+        at != entry_.cancelled.end())
+      cancellation.cancel(at->second);
+  }
+  ~Running() {
+    const MutexLock lock(entry_.mutex);
+    // A client that numbers badly may have given another one its number.
+    if (const auto at = entry_.runs.find(run_);
+        at != entry_.runs.end() && at->second == &cancellation)
+      entry_.runs.erase(at);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  Cancellation cancellation;
+
+ private:
+  Entry& entry_;
+  const int64_t run_;
+};
+
 SessionService::SessionService(Open open, RunThreads& threads, Duration lease)
     : open_(std::move(open)),
       threads_(threads),
@@ -193,25 +220,14 @@ Result<LinkAnswer> SessionService::run(const LinkCall& call) {
   std::vector<Feed> feeds;
   for (size_t i = 0; i < wanted.feeds.size(); ++i)
     feeds.push_back({wanted.feeds[i], call.tensors[i]});
-  Cancellation cancellation;
-  {
-    const MutexLock lock(entry->mutex);
-    entry->runs[what.run] = &cancellation;
-    if (const auto at = entry->cancelled.find(what.run);
-        at != entry->cancelled.end())
-      cancellation.cancel(at->second);
-  }
+  Running running(*entry, what.run);
   RunOptions options;
   if (what.time_allowed >= 0) options.timeout = Duration(what.time_allowed);
-  options.cancellation = &cancellation;
+  options.cancellation = &running.cancellation;
   Timeline timeline;
   if (what.traced) options.timeline = &timeline;
   auto result =
       entry->session->run(wanted.fetches, feeds, wanted.targets, options);
-  {
-    const MutexLock lock(entry->mutex);
-    entry->runs.erase(what.run);
-  }
   if (!result.ok()) return result.status();
   if (what.traced) result->push_back(timeline_to_tensor(timeline));
   return LinkAnswer{{}, std::move(*result)};

@@ -40,6 +40,7 @@ class SessionService {
 
  private:
   struct Entry;
+  class Running;
   std::shared_ptr<Entry> find(uint64_t session) const;
   Status attach(uint64_t link, const LinkCall& call);
   Result<LinkAnswer> extend(const LinkCall& call);

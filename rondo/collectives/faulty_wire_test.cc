@@ -202,20 +202,27 @@ std::vector<Ending> reduce_until_it_fails(const std::string& algorithm,
 
 class Luck : public testing::TestWithParam<std::string> {
  protected:
-  // Checks that all ranks failed in time with `code`. The failure is the same
-  // on all: one rank's, about a peer of which it did not get what it waited
-  // for.
-  static void expect_failure(const std::vector<Ending>& endings, Code code,
-                             double within) {
-    for (size_t rank = 0; rank < endings.size(); ++rank) {
-      const Ending& end = endings[rank];
-      EXPECT_EQ(end.status.code(), code)
-          << "rank " << rank << ": " << end.status.to_string();
-      EXPECT_LT(to_seconds(end.took), within) << "rank " << rank;
-      EXPECT_THAT(end.status.message(),
-                  ContainsRegex("failed on rank (1: .*rank [02] [(]|[02]: "
-                                ".*rank 1 [(])"));
+  // Checks that all ranks fail in time with `code`. The failure is the same on
+  // all: one rank's, about a peer of which it did not get what it waited for.
+  static void expect_failure(int64_t count, const Faults& faults,
+                             double timeout, Code code, double within) {
+    // A busy machine may be late, but not each time.
+    Duration took = Duration::max();
+    for (int turn = 0; turn < 3 && to_seconds(took) >= within; ++turn) {
+      took = {};
+      const auto endings =
+          reduce_until_it_fails(GetParam(), count, faults, timeout);
+      for (size_t rank = 0; rank < endings.size(); ++rank) {
+        const Ending& end = endings[rank];
+        took = std::max(took, end.took);
+        EXPECT_EQ(end.status.code(), code)
+            << "rank " << rank << ": " << end.status.to_string();
+        EXPECT_THAT(end.status.message(),
+                    ContainsRegex("failed on rank (1: .*rank [02] [(]|[02]: "
+                                  ".*rank 1 [(])"));
+      }
     }
+    EXPECT_LT(to_seconds(took), within);
   }
 };
 
@@ -231,9 +238,7 @@ constexpr std::tuple<int64_t, int64_t> kPlaces[] = {{40, 0},
 TEST_P(Luck, ADroppedConnectionFailsAllAndIsNamed) {
   for (const auto& [count, after] : kPlaces) {
     SCOPED_TRACE(fmt::format("{} elements, after {} bytes", count, after));
-    expect_failure(reduce_until_it_fails(
-                       GetParam(), count,
-                       {.then = Faults::Then::kDrop, .after = after}, 20),
+    expect_failure(count, {.then = Faults::Then::kDrop, .after = after}, 20,
                    Code::kPeerLost, 3);
   }
 }
@@ -241,9 +246,7 @@ TEST_P(Luck, ADroppedConnectionFailsAllAndIsNamed) {
 TEST_P(Luck, AResetConnectionFailsAllAndIsNamed) {
   for (const auto& [count, after] : kPlaces) {
     SCOPED_TRACE(fmt::format("{} elements, after {} bytes", count, after));
-    expect_failure(reduce_until_it_fails(
-                       GetParam(), count,
-                       {.then = Faults::Then::kReset, .after = after}, 20),
+    expect_failure(count, {.then = Faults::Then::kReset, .after = after}, 20,
                    Code::kPeerLost, 3);
   }
 }
@@ -252,11 +255,8 @@ TEST_P(Luck, AStalledConnectionTimesOutAndIsNamed) {
   constexpr double kTimeout = 1;
   for (const auto& [count, after] : {kPlaces[1], kPlaces[3], kPlaces[5]}) {
     SCOPED_TRACE(fmt::format("{} elements, after {} bytes", count, after));
-    expect_failure(
-        reduce_until_it_fails(GetParam(), count,
-                              {.then = Faults::Then::kStall, .after = after},
-                              kTimeout),
-        Code::kTimeout, kTimeout + 1);
+    expect_failure(count, {.then = Faults::Then::kStall, .after = after},
+                   kTimeout, Code::kTimeout, kTimeout + 1);
   }
 }
 

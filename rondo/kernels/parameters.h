@@ -33,7 +33,8 @@ class Parameters {
   };
   virtual ~Parameters() = default;
 
-  // All ranks, between the same steps: what rank 0 has is kept. Waits.
+  // All ranks, between the same steps and with the same values: these are kept.
+  // Waits.
   virtual Status set(std::vector<Parameter> parameters) = 0;
   // Sends a gradient, and puts the new value into memory of its shape.
   virtual void push_pull(const std::string& key, const Tensor& gradient,

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace rondo {
+namespace {
+
+constexpr int kEvents = 256;  // that are asked for at once
+
+}  // namespace
 
 Result<std::unique_ptr<EventLoop>> EventLoop::create() {
   Fd epoll(epoll_create1(EPOLL_CLOEXEC));
@@ -40,13 +45,26 @@ void EventLoop::later(Callback callback) {
 }
 
 void EventLoop::run_once() {
-  epoll_event events[256];
   const int wait = wait_ms();
   std::vector<Callback> due = std::exchange(later_, {});
-  const int count = epoll_wait(epoll_.get(), events, 256, wait);
-  for (int i = 0; i < count; ++i) call_ready(events[i]);
+  // As often as it takes to see every descriptor once: what is due waits for
+  // what has come.
+  const size_t turns = watches_.size() / kEvents + 1;
+  int count = wait_for_events(wait);
+  for (size_t turn = 1; turn < turns && count == kEvents; ++turn)
+    count = wait_for_events(0);
   for (Callback& callback : due) callback();
   call_timers();
+}
+
+int EventLoop::wait_for_events(int wait) {
+  epoll_event events[kEvents];
+  int count = 0;
+  do {
+    count = epoll_wait(epoll_.get(), events, kEvents, wait);
+  } while (count < 0 && errno == EINTR && wait == 0);
+  for (int i = 0; i < count; ++i) call_ready(events[i]);
+  return count;
 }
 
 void EventLoop::call_ready(const epoll_event& event) {

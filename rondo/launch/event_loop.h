@@ -40,6 +40,8 @@ class EventLoop {
 
  private:
   explicit EventLoop(Fd epoll) : epoll_(std::move(epoll)) {}
+  // Calls those that come within `wait` ms; their number.
+  int wait_for_events(int wait);
   void call_ready(const epoll_event& event);
   void call_timers();
   int wait_ms() const;

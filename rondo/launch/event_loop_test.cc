@@ -37,5 +37,27 @@ TEST(EventLoop, EventsThatComeMeanwhileAreBeforeWhatIsLeftForLater) {
   EXPECT_THAT(calls, testing::ElementsAre("first", "second", "later"));
 }
 
+// However many they are.
+TEST(EventLoop, AllThatIsReadyIsSeenBeforeWhatIsLeftForLater) {
+  const auto loop = EventLoop::create().value();
+  std::vector<Fd> events;
+  size_t seen = 0;
+  size_t seen_before = 0;
+  for (int i = 0; i < 600; ++i) {
+    events.push_back(make_event());
+    set(events.back());
+    const int fd = events.back().get();
+    ASSERT_TRUE(loop->watch(fd, EPOLLIN,
+                            [&seen, &loop, fd] {
+                              ++seen;
+                              loop->forget(fd);
+                            })
+                    .ok());
+  }
+  loop->later([&] { seen_before = seen; });
+  loop->run_once();
+  EXPECT_EQ(seen_before, events.size());
+}
+
 }  // namespace
 }  // namespace rondo

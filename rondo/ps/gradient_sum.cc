@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "rondo/tensor/reduce.h"
-
 namespace rondo {
 namespace {
 
@@ -60,13 +58,16 @@ KvGradient mean_of_rows(std::span<const KvGradient> gradients) {
 KvGradient mean_of(std::span<const KvGradient> gradients) {
   if (gradients[0].by_rows) return mean_of_rows(gradients);
   if (gradients.size() == 1) return gradients[0];
+  return reduced(ReduceOp::kAvg, gradients);
+}
+
+KvGradient reduced(ReduceOp op, std::span<const KvGradient> gradients) {
   const Tensor& first = gradients[0].values;
   KvGradient made{Tensor::empty(first.shape(), first.dtype()), {}, false};
   std::vector<const void*> in;
   for (const KvGradient& one : gradients) in.push_back(one.values.data());
   void* out[] = {made.values.data()};
-  reduce_many(ReduceOp::kAvg, first.dtype(), out, in,
-              static_cast<size_t>(first.count()),
+  reduce_many(op, first.dtype(), out, in, static_cast<size_t>(first.count()),
               static_cast<int>(gradients.size()), false);
   return made;
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "rondo/tensor/reduce.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -19,5 +20,8 @@ struct KvGradient {
 // one; what is of rows comes out in the order of rows. All are of one kind,
 // type and width.
 KvGradient mean_of(std::span<const KvGradient> gradients);
+
+// The sum or mean of what is of all elements, in memory of its own.
+KvGradient reduced(ReduceOp op, std::span<const KvGradient> gradients);
 
 }  // namespace rondo

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rondo/ps/kv_optimizer.h"
+#include "rondo/tensor/reduce.h"
 #include "rondo/tensor/tensor.h"
 
 namespace rondo {
@@ -19,6 +20,10 @@ struct Key {
   bool by_rows = false;
   // What changes it; empty: the optimizer of the servers' rules.
   std::optional<KvOptimizer> optimizer = {};
+  // Instead of an optimizer, in the synchronous mode: the key's value becomes
+  // the sum (kSum) or the mean (kAvg) of what workers push in a step, so that
+  // servers only reduce. It needs no initial value.
+  std::optional<ReduceOp> reduces = {};
 
   // Elements of a row: of all but the first extent. At least 1, also where
   // there are none, so that it can be divided by.

@@ -6,6 +6,14 @@ namespace rondo::kv {
 
 namespace {
 
+// What a key is, by number: old logs have 0 and 1.
+enum KeyKind : int64_t { kWhole = 0, kByRows = 1, kSummed = 2, kAveraged = 3 };
+
+KeyKind kind_of(const Key& key) {
+  if (key.reduces) return *key.reduces == ReduceOp::kSum ? kSummed : kAveraged;
+  return key.by_rows ? kByRows : kWhole;
+}
+
 bool is_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const auto first = static_cast<uint8_t>(text[at++]);
@@ -36,7 +44,7 @@ Status damaged(std::string_view what) {
 void write_key(wire::Writer& writer, const Key& key) {
   writer.text(key.name)
       .number(static_cast<int64_t>(key.dtype))
-      .number(key.by_rows)
+      .number(kind_of(key))
       .number(key.shape.rank());
   for (const int64_t extent : key.shape.extents()) writer.number(extent);
   writer.number(key.optimizer.has_value());
@@ -53,10 +61,14 @@ Result<Key> read_key(wire::Reader& reader) {
   if (!is_utf8(key.name))
     return error(Code::kInvalidArgument, "the name of a key is not UTF-8");
   const int64_t dtype = reader.number();
-  key.by_rows = reader.number() != 0;
+  const int64_t kind = reader.number();
   const int64_t rank = reader.number();
-  if (dtype < 0 || dtype >= kDTypeCount || rank < 0 || rank > kMostRank)
+  if (dtype < 0 || dtype >= kDTypeCount || rank < 0 || rank > kMostRank ||
+      kind < kWhole || kind > kAveraged)
     return damaged("a key");
+  key.by_rows = kind == kByRows;
+  if (kind == kSummed) key.reduces = ReduceOp::kSum;
+  if (kind == kAveraged) key.reduces = ReduceOp::kAvg;
   key.dtype = static_cast<DType>(dtype);
   std::vector<int64_t> extents(static_cast<size_t>(rank));
   auto bytes = static_cast<int64_t>(size_of(key.dtype));

@@ -219,6 +219,10 @@ Result<LinkAnswer> KvServer::add_part(int worker, const LinkCall& call,
     return error(Code::kInvalidArgument,
                  "\"{}\" is {}: parameter servers keep floating-point numbers",
                  what.key.name, name_of(what.key.dtype));
+  if (what.key.reduces && options_.rules.mode != KvMode::kSync)
+    return error(Code::kInvalidArgument,
+                 "\"{}\" is only reduced, which needs the synchronous mode",
+                 what.key.name);
   RONDO_ASSIGN_OR_RETURN(const auto at, find_or_add(what));
   Status status;
   if (!call.tensors.empty()) at->initialize(call.tensors[0], answers, status);

@@ -103,6 +103,49 @@ TEST_P(KvTest, SynchronousStepsAreMeansOfAll) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Every step has its own sum, also where the next is under way already, and
+// comes to where the gradient was.
+TEST_P(KvTest, KeysThatAreOnlyReducedKeepNothing) {
+  constexpr int kWorkers = 3;
+  const TestCluster cluster(options({.workers = kWorkers}), 2);
+  const std::vector<Key> keys = {
+      {.name = "sum", .shape = {70'000}, .reduces = ReduceOp::kSum},
+      {.name = "mean",
+       .dtype = DType::kBF16,
+       .shape = {5},
+       .reduces = ReduceOp::kAvg}};
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kWorkers; ++rank)
+    threads.emplace_back([&, rank] {
+      auto worker = cluster.worker(rank);
+      worker->add(keys).value();
+      for (int step = 0; step < 5; ++step) {
+        Tensor first = Tensor::full({70'000}, float(rank + step));
+        Tensor second = Tensor::full({70'000}, 10.0f * float(rank));
+        Tensor third =
+            Tensor::full({5}, BFloat16::from_float(float(4 * rank + step)));
+        const KvWork works[] = {worker->push_pull("sum", first, first),
+                                worker->push_pull("sum", second, second),
+                                worker->push_pull("mean", third, third)};
+        for (const KvWork& work : works) work.wait(soon()).value();
+        ASSERT_THAT(values(first), Each(3.0f + 3.0f * float(step)));
+        ASSERT_THAT(values(second), Each(30));
+        for (const BFloat16 x : third.span<BFloat16>())
+          ASSERT_EQ(x.to_float(), 4.0f + float(step));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(KvTest, OnlyStepsAreReduced) {
+  const TestCluster cluster(options({.mode = KvMode::kAsync}));
+  EXPECT_THAT(
+      cluster.worker(0)
+          ->add({{.name = "w", .shape = {2}, .reduces = ReduceOp::kSum}})
+          .message(),
+      HasSubstr("\"w\" is only reduced, which needs the synchronous mode"));
+}
+
 TEST_P(KvTest, StepsDoNotWaitForBackupWorkers) {
   const TestCluster cluster(
       options({.workers = 2, .backup = 1, .optimizer = adding()}));

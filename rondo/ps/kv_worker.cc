@@ -202,15 +202,15 @@ std::vector<KeyPart> KvWorker::parts(std::string_view key) const {
   return made;
 }
 
-Status KvWorker::leave() {
+Status KvWorker::leave(Deadline deadline) {
   const KvWork work(options_.servers + 1, {});
   for (const auto& one : links_)
-    one->call({kv::kLeave, "", {}}, deadline(),
+    one->call({kv::kLeave, "", {}}, this->deadline(),
               [work](const Result<LinkAnswer>& answer) {
                 work.finish_part(answer.status());
               });
   work.finish_part({});
-  return work.wait(Deadline::never());
+  return work.wait(deadline);
 }
 
 // ---- Pushes and pulls -------------------------------------------------------

@@ -106,6 +106,10 @@ class KvWorker {
                         PushOptions options = {});
   // Also what calls that are under way will bring.
   Status forget_rows(std::string_view key);
+  // This worker has all rows as they are now, since it knows what they were set
+  // to: push_pull_rows() gives those that are pushed from now on, and maybe
+  // some more.
+  Status know_rows(std::string_view key);
 
   // The key's value, and what the optimizer keeps for it, become these. No
   // push of the key may be under way.
@@ -118,9 +122,11 @@ class KvWorker {
   // All calls of all workers fail from then on, with this reason. Does not
   // wait.
   void abort(const std::string& reason);
-  // This worker will not push any more; the others go on without it. Waits.
-  Status leave();
+  // This worker will not push any more; the others go on without it. Waits, no
+  // longer than until the deadline.
+  Status leave(Deadline deadline = Deadline::never());
 
+  int servers() const { return options_.servers; }
   // How a key is divided.
   std::vector<KeyPart> parts(std::string_view key) const;
 

@@ -191,6 +191,14 @@ Status KvWorker::forget_rows(std::string_view key) {
   return {};
 }
 
+// No server has a version before 0, so this is never too late a one.
+Status KvWorker::know_rows(std::string_view key) {
+  RONDO_ASSIGN_OR_RETURN(const std::shared_ptr<Added> added, find(key));
+  const MutexLock lock(added->mutex);
+  for (Part& part : added->parts) note_highest(*part.seen, 0);
+  return {};
+}
+
 KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                            const Tensor& into, KvWork::Done done) {
   const Result<Divided> found = divide(key, indices, into);

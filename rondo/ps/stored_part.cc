@@ -41,7 +41,11 @@ StoredPart::StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
       members_(members),
       log_(log),
       optimizer_(what_.key.optimizer.value_or(rules.optimizer)),
-      counted_(static_cast<size_t>(rules.workers)) {}
+      initialized_(what_.key.reduces.has_value()),
+      counted_(static_cast<size_t>(rules.workers)) {
+  if (initialized_)
+    state_.value = Tensor::zeros({what_.end - what_.begin}, what_.key.dtype);
+}
 
 std::string StoredPart::name() const {
   return fmt::format("\"{}\"", what_.key.name);
@@ -266,7 +270,8 @@ void StoredPart::apply(Step step, Answers& answers) {
 Status StoredPart::log_and_make(PartUpdate& update,
                                 std::span<const KvGradient> gradients) {
   try {
-    update.gradient = mean_of(gradients);
+    update.gradient = what_.key.reduces ? reduced(*what_.key.reduces, gradients)
+                                        : mean_of(gradients);
     // A single one is not copied by that, and may lie in the memory of a worker
     // that was interrupted and uses it again. With a log it is read three
     // times: for the checksum, for the file, and for the update.
@@ -287,7 +292,9 @@ Status StoredPart::log_and_make(PartUpdate& update,
 }
 
 void StoredPart::make(const PartUpdate& update) {
-  if (update.gradient.by_rows)
+  if (what_.key.reduces)
+    state_.value = update.gradient.values;
+  else if (update.gradient.by_rows)
     update_rows(optimizer_, update.learning_rate, update.gradient.indices,
                 update.gradient.values, state_);
   else
@@ -359,7 +366,13 @@ void StoredPart::settle_locked(Answers& answers) {
     Step step = std::move(next->second);
     steps_.erase(next);
     apply(std::move(step), answers);
+    // Now: of a key that is only reduced, the next step leaves nothing.
+    answer_waiting(answers);
   }
+  answer_waiting(answers);
+}
+
+void StoredPart::answer_waiting(Answers& answers) {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     if (failure_.ok() && !ready(*at)) {
       ++at;

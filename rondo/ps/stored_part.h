@@ -144,6 +144,7 @@ class StoredPart {
   void acknowledge(int worker, Pushed& pushed, Answers& answers)
       RONDO_REQUIRES(mutex_);
   void settle_locked(Answers& answers) RONDO_REQUIRES(mutex_);
+  void answer_waiting(Answers& answers) RONDO_REQUIRES(mutex_);
   std::string push_answer() const RONDO_REQUIRES(mutex_);
   bool ready(const Waiting& one) const RONDO_REQUIRES(mutex_);
   Result<LinkAnswer> answer_for(const Waiting& one) const

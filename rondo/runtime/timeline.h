@@ -32,7 +32,8 @@ class RONDO_API Timeline {
   // An event of another process; its times are made to fit by the caller.
   void add(Event event);
   std::vector<Event> events() const;
-  // Since it was made.
+  // When it was made, and the time since.
+  Clock::time_point origin() const { return origin_; }
   double now_us() const;
   // As chrome://tracing and Perfetto read it.
   std::string to_json() const;

@@ -9,9 +9,10 @@ namespace rondo {
 
 struct BucketOptions {
   // The first one is small, so that communication begins early; the others are
-  // large, so that latency is paid seldom.
+  // so large that latency is paid seldom, and so small that little is left to
+  // send when the backward pass ends. 0: by the number of ranks.
   double first_bytes = 1 << 20;
-  double bytes = 25 << 20;
+  double bytes = 0;
   bool operator==(const BucketOptions&) const = default;
 };
 
@@ -27,6 +28,6 @@ RONDO_API std::vector<size_t> in_order_of_readiness(
 // and more while they fit. A sparse gradient is alone.
 RONDO_API std::vector<std::vector<size_t>> plan_buckets(
     const std::vector<GradientAndVariable>& gradients,
-    const BucketOptions& options = {});
+    const BucketOptions& options, int ranks);
 
 }  // namespace rondo

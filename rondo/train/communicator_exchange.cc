@@ -1,7 +1,10 @@
 #include "rondo/train/communicator_exchange.h"
 
+#include <array>
+#include <cstring>
 #include <numeric>
 
+#include "rondo/base/crc32c.h"
 #include "rondo/kernels/cpu/elementwise_loops.h"
 
 namespace rondo {
@@ -34,6 +37,37 @@ Shape with_rows(const Shape& shape, int64_t rows) {
   return Shape(extents);
 }
 
+// Two checksums that have nothing to do with each other: tensors that have both
+// in common are the same.
+std::array<int64_t, 2> fingerprint(const Tensor& tensor) {
+  const auto* data = static_cast<const char*>(tensor.data());
+  uint64_t hash = tensor.bytes();
+  for (size_t at = 0; at < tensor.bytes(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, data + at, std::min(sizeof(word), tensor.bytes() - at));
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15;
+    hash ^= hash >> 32;
+  }
+  return {crc32c(data, tensor.bytes()), static_cast<int64_t>(hash)};
+}
+
+// Which tensors are not on all ranks what they are on `root`: the same answer
+// on every rank.
+Result<std::vector<bool>> differing(Communicator& comm,
+                                    std::span<const Tensor> tensors, int root) {
+  std::vector<int64_t> mine;
+  for (const Tensor& tensor : tensors)
+    for (const int64_t part : fingerprint(tensor)) mine.push_back(part);
+  const size_t width = mine.size();
+  std::vector<int64_t> all(width * static_cast<size_t>(comm.size()));
+  RONDO_RETURN_IF_ERROR(comm.allgather(mine, all));
+  std::vector<bool> found(tensors.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] != all[static_cast<size_t>(root) * width + i % width])
+      found[i % width / 2] = true;
+  return found;
+}
+
 }  // namespace
 
 Status CommunicatorExchange::checked(Status status) const {
@@ -46,15 +80,22 @@ Status CommunicatorExchange::checked(Status status) const {
 
 Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors, bool average,
                                         DType wire) {
-  const CallOptions options{.op = average ? ReduceOp::kAvg : ReduceOp::kSum};
-  if (wire != tensors[0].dtype()) {
-    Tensor narrow = narrowed(tensors);
-    RONDO_RETURN_IF_ERROR(checked(comm_.allreduce(narrow, options)));
-    widen(narrow, tensors);
-    return {};
-  }
+  const ReduceOp op = average ? ReduceOp::kAvg : ReduceOp::kSum;
+  if (wire == tensors[0].dtype()) return reduce(tensors, op);
+  Tensor narrow = narrowed(tensors);
+  RONDO_RETURN_IF_ERROR(reduce({&narrow, 1}, op));
+  widen(narrow, tensors);
+  return {};
+}
+
+Status CommunicatorExchange::reduce(std::span<Tensor> tensors, ReduceOp op) {
   const std::vector<View> views(tensors.begin(), tensors.end());
-  return checked(comm_.allreduce(std::span<const View>(views), options));
+  return reduce_among_ranks(views, op);
+}
+
+Status CommunicatorExchange::reduce_among_ranks(std::span<const View> views,
+                                                ReduceOp op) {
+  return checked(comm_.allreduce(views, {.op = op}));
 }
 
 Status CommunicatorExchange::all_gather(Tensor& rows, DType wire,
@@ -108,7 +149,12 @@ Status CommunicatorExchange::all_gather_rows(Tensor& values, Tensor& indices,
 }
 
 Status CommunicatorExchange::broadcast(std::span<Tensor> tensors, int root) {
-  for (Tensor& tensor : tensors) {
+  // Ranks that draw their first values from one seed have the same already.
+  RONDO_ASSIGN_OR_RETURN(const std::vector<bool> needed,
+                         differing(comm_, tensors, root));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!needed[i]) continue;
+    Tensor& tensor = tensors[i];
     // As bytes: some types have no arithmetic.
     const View bytes(tensor.data(), static_cast<int64_t>(tensor.bytes()),
                      DType::kU8);

@@ -23,6 +23,11 @@ class CommunicatorExchange : public Exchange {
   Status broadcast(std::span<Tensor> tensors, int root) override;
   void abort(const std::string& reason) override { comm_.abort(reason); }
 
+ protected:
+  // All elements of these, as they travel.
+  virtual Status reduce(std::span<Tensor> tensors, ReduceOp op);
+  Status reduce_among_ranks(std::span<const View> views, ReduceOp op);
+
  private:
   // An error that may come of different choices says so.
   Status checked(Status status) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rondo/graph/ops/state.h"
+#include "rondo/train/hybrid_split.h"
 
 namespace rondo {
 namespace {
@@ -18,7 +19,9 @@ std::optional<Factors> chosen_factors(const Gradient& gradient,
   auto factors = factors_of(gradient.values);
   if (!factors || options.use == FactorUse::kOn) return factors;
   const size_t wire = size_of(wire_of(gradient.values.dtype(), exchange));
-  if (!factors_pay(*factors, wire, exchange.size, options)) return std::nullopt;
+  if (!factors_pay(*factors, wire, exchange.size, options,
+                   exchange.server_share))
+    return std::nullopt;
   return factors;
 }
 
@@ -39,7 +42,8 @@ class Planner {
       }
       if (plan_.factors[i]) others[i].gradient = {};
     }
-    for (auto& bucket : plan_buckets(others, exchange_.buckets)) {
+    for (auto& bucket :
+         plan_buckets(others, exchange_.buckets, exchange_.size)) {
       int ready = 0;
       for (const size_t i : bucket)
         ready = std::max(ready, gradients_[i].gradient.values.node->id());
@@ -87,8 +91,9 @@ class Planner {
       add_factors(*plan_.factors[i], travel);
     } else {
       travel.how = "bucket";
-      travel.bytes = 2 * others / exchange_.size *
-                     bytes_on_wire(values.dtype(), variable.shape());
+      const double bytes = bytes_on_wire(values.dtype(), variable.shape());
+      travel.bytes = bytes * sent_share(exchange_.size, exchange_.server_share);
+      travel.to_servers = bytes * exchange_.server_share;
     }
     plan_.travels.push_back(std::move(travel));
   }
@@ -126,9 +131,13 @@ ExchangePlan plan_exchange(const std::vector<GradientAndVariable>& gradients,
 
 std::string to_text(const std::vector<Travel>& travels) {
   std::string text;
-  for (const Travel& travel : travels)
-    text += fmt::format("{}: {}, {:.0f} bytes{}\n", travel.variable, travel.how,
+  for (const Travel& travel : travels) {
+    text += fmt::format("{}: {}, {:.0f} bytes{}", travel.variable, travel.how,
                         travel.bytes, travel.per_row ? " a row" : "");
+    if (travel.to_servers > 0)
+      text += fmt::format(", {:.0f} of them to servers", travel.to_servers);
+    text += '\n';
+  }
   return text;
 }
 

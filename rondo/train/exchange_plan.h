@@ -16,6 +16,8 @@ struct GradientExchange {
   BucketOptions buckets = {};
   DType wire = DType::kF32;  // in which f32 travels: f32 or bf16
   FactorOptions factors = {};
+  // Of each bucket, what goes through servers that reduce: the strategy hybrid.
+  double server_share = 0;
 };
 
 // How one gradient travels, and what that costs.
@@ -26,6 +28,7 @@ struct Travel {
   // knows how many there are.
   double bytes = 0;
   bool per_row = false;
+  double to_servers = 0;  // of these bytes
 };
 
 struct ExchangePlan {
@@ -55,7 +58,8 @@ plan_exchange(const std::vector<GradientAndVariable>& gradients,
 // As what elements of this type travel.
 RONDO_API DType wire_of(DType dtype, const GradientExchange& exchange);
 
-// A line for each gradient: "dense1/w: factors, 11206656 bytes".
+// A line for each gradient: "dense1/w: factors, 11206656 bytes", or where there
+// are servers "dense1/b: bucket, 4096 bytes, 1536 of them to servers".
 RONDO_API std::string to_text(const std::vector<Travel>& travels);
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rondo/graph/ops/matrix.h"
+#include "rondo/train/hybrid_split.h"
 
 namespace rondo {
 namespace {
@@ -11,6 +12,12 @@ namespace {
 bool is_product(const Node& node) {
   return node.op().name == "MatMul" && node.attrs().get<bool>("transpose_a") &&
          !node.attrs().get<bool>("transpose_b");
+}
+
+// A cast, where the product is computed in bf16, only rounds.
+bool hands_on(const Node& node) {
+  const std::string_view op = node.op().name;
+  return op == "Identity" || op == "Reshape" || op == "Cast";
 }
 
 int64_t columns_of(const Value& matrix) {
@@ -33,8 +40,7 @@ std::optional<Factors> factors_of(Value gradient) {
   Factors factors;
   Node* node = gradient.node;
   for (; !is_product(*node); node = node->input(0).node) {
-    if (node->op().name != "Identity" && node->op().name != "Reshape")
-      return std::nullopt;
+    if (!hands_on(*node)) return std::nullopt;
     factors.way.push_back(node);
   }
   std::ranges::reverse(factors.way);
@@ -68,13 +74,13 @@ int64_t rows_of(const Factors& factors, const FactorOptions& options) {
 }
 
 bool factors_pay(const Factors& factors, size_t wire, int ranks,
-                 const FactorOptions& options) {
+                 const FactorOptions& options, double server_share) {
   const int64_t known = rows_of(factors, options);
   if (known == kAny) return false;
   const auto left = static_cast<double>(columns_of(factors.left));
   const auto right = static_cast<double>(columns_of(factors.right));
   const double others = static_cast<double>(known) * (ranks - 1);
-  const double reduced = 2.0 * (ranks - 1) / ranks * left * right;
+  const double reduced = sent_share(ranks, server_share) * left * right;
   const double gathered = others * (left + right);
   const double link = options.link_rate > 0 ? options.link_rate : kNetworkRate;
   // Elements that a rank sends, and the product of what it gets.

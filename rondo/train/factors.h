@@ -46,7 +46,8 @@ struct FactorOptions {
 struct Factors {
   Value left;
   Value right;
-  // From the product to the gradient: nodes that only hand it on or reshape it.
+  // From the product to the gradient: nodes that only hand it on, reshape it
+  // or give it another precision.
   std::vector<Node*> way = {};
 };
 
@@ -60,8 +61,10 @@ RONDO_API Value product_of(const Factors& factors);
 RONDO_API int64_t rows_of(const Factors& factors, const FactorOptions& options);
 
 // Whether it takes less time to send factors and to multiply those of all ranks
-// than to reduce the product. `wire` is the size of an element that travels.
+// than to reduce the product, of which a share may go through servers. `wire`
+// is the size of an element that travels.
 RONDO_API bool factors_pay(const Factors& factors, size_t wire, int ranks,
-                           const FactorOptions& options);
+                           const FactorOptions& options,
+                           double server_share = 0);
 
 }  // namespace rondo

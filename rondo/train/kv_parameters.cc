@@ -56,9 +56,15 @@ bool alike(const Key& a, Key b) {
 }  // namespace
 
 // The others must not wait for a rank whose program came to its end. Where it
-// did not, they are to hear that it was lost.
+// did not, they are to hear that it was lost. Who lets go of it may hold locks,
+// such as Python's, so this is a short wait. A child that was forked has none
+// of the worker's threads, and nothing to say to its parent's servers.
 KvParameters::~KvParameters() {
-  if (std::uncaught_exceptions() == 0) leave();
+  constexpr Duration kGoodbye = std::chrono::seconds(2);
+  if (::getpid() != pid_)
+    (void)worker_.release();  // NOLINT(bugprone-unused-return-value)
+  else if (std::uncaught_exceptions() == 0)
+    leave(Deadline(kGoodbye));
 }
 
 Status KvParameters::add(const std::vector<Parameter>& parameters) {
@@ -106,7 +112,7 @@ Status KvParameters::set(std::vector<Parameter> parameters) {
   RONDO_RETURN_IF_ERROR(comm_.barrier());
   if (comm_.rank() == 0) RONDO_RETURN_IF_ERROR(set_all(parameters));
   for (const Parameter& one : parameters)
-    if (one.by_rows) RONDO_RETURN_IF_ERROR(worker_->forget_rows(one.key));
+    if (one.by_rows) RONDO_RETURN_IF_ERROR(worker_->know_rows(one.key));
   return comm_.barrier();
 }
 
@@ -155,13 +161,14 @@ void KvParameters::give_up(const std::string& reason) {
   worker_->abort(reason);
 }
 
-void KvParameters::leave() {
+void KvParameters::leave(Deadline deadline) {
+  if (::getpid() != pid_) return;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(over_, true)) return;
   }
   // Servers that are gone need not be told.
-  (void)worker_->leave();
+  (void)worker_->leave(deadline);
 }
 
 }  // namespace rondo

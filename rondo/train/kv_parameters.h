@@ -1,6 +1,8 @@
 // KvParameters: what graphs have on parameter servers, by a KvWorker.
 #pragma once
 
+#include <unistd.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,7 +23,8 @@ class KvParameters final : public Parameters {
                bool together)
       : worker_(std::move(worker)),
         comm_(std::move(comm)),
-        together_(together) {}
+        together_(together),
+        pid_(::getpid()) {}
   ~KvParameters() override;
 
   Status set(std::vector<Parameter> parameters) override;
@@ -34,16 +37,18 @@ class KvParameters final : public Parameters {
   void pull_slots(const std::string& key, std::vector<Tensor> into,
                   Done done) override;
   void give_up(const std::string& reason) override;
-  // Says that this rank pushes no more, unless it gave up.
-  void leave();
+  // Says that this rank pushes no more, unless it gave up. Does not wait for
+  // longer than until the deadline.
+  void leave(Deadline deadline = Deadline::never());
 
  private:
   Status add(const std::vector<Parameter>& parameters);
   Status set_all(const std::vector<Parameter>& parameters);
 
-  const std::unique_ptr<KvWorker> worker_;
+  std::unique_ptr<KvWorker> worker_;
   Communicator comm_;
   const bool together_;
+  const pid_t pid_;  // whose connections and threads the worker has
   std::map<std::string, Key> known_;  // of set(), one thread at a time
   std::mutex mutex_;
   bool over_ = false;  // guarded by mutex_

@@ -8,11 +8,12 @@
 
 namespace rondo {
 
-// Of rank 0.
-Status publish_rules(Store& store, const KvRules& rules);
-// Of the other ranks: waits for them, and compares. Servers heed rank 0's
-// alone.
-Status check_rules(Store& store, const KvRules& ours, Deadline deadline);
+// Of rank 0: the rules, and in words by what strategy it trains.
+Status publish_rules(Store& store, const KvRules& rules,
+                     const std::string& strategy);
+// Of the other ranks: waits for these words, and compares. Servers heed rank
+// 0's rules alone.
+Status check_strategy(Store& store, const std::string& ours, Deadline deadline);
 // Of a server: waits for them.
 RONDO_API Result<KvRules> wait_for_rules(Store& store, Deadline deadline);
 

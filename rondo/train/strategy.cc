@@ -11,26 +11,6 @@
 #include "rondo/train/strategy_state.h"
 
 namespace rondo {
-namespace {
-
-// The slowest rank's, so that all choose alike. Ranks of one host reach each
-// other through its memory.
-Status agree_on_rates(Communicator& comm, FactorOptions& factors) {
-  if (factors.use != FactorUse::kAuto || comm.size() == 1) return {};
-  if (factors.link_rate <= 0) {
-    factors.link_rate = kMemoryRate;
-    for (int peer = 0; peer < comm.size(); ++peer)
-      if (comm.transport_to(peer) == "tcp") factors.link_rate = kNetworkRate;
-  }
-  std::vector<double> rates = {factors.link_rate, factors.flop_rate};
-  RONDO_RETURN_IF_ERROR(comm.allreduce(rates, {.op = ReduceOp::kMin}));
-  factors.link_rate = rates[0];
-  factors.flop_rate = rates[1];
-  return {};
-}
-
-}  // namespace
-
 Result<Strategy> Strategy::from_env(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
   const auto name = env.get("RONDO_STRATEGY");
@@ -43,7 +23,9 @@ Result<Strategy> Strategy::from_env(const Env& env) {
   }
   switch (kind) {
     case StrategyKind::kSingle: return single();
-    case StrategyKind::kRing: return ring_of(env, {}, true);
+    case StrategyKind::kRing:
+      return ring_of(env, "ring", {RingOptions()}, true);
+    case StrategyKind::kHybrid: return ring_of(env, "hybrid", {}, true);
     default: break;
   }
   ParameterServerOptions options;
@@ -53,6 +35,11 @@ Result<Strategy> Strategy::from_env(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(
       options.staleness,
       env.get_int("RONDO_STALENESS", options.staleness, 0, 1'000'000'000));
+  if (kind == StrategyKind::kPs) {
+    RONDO_ASSIGN_OR_RETURN(const int64_t backup,
+                           env.get_int("RONDO_BACKUP", 0, 0, job.size - 1));
+    options.backup = static_cast<int>(backup);
+  }
   return servers_of(env, options, true);
 }
 
@@ -63,77 +50,10 @@ JobStrategies& job_strategies() {
 
 Strategy Strategy::single() { return Strategy("single"); }
 
-Result<Strategy> Strategy::ring(const RingOptions& options) {
-  return ring_of(Env::process(), options, false);
-}
-
-Result<Strategy> Strategy::ring_of(const Env& env, const RingOptions& options,
-                                   bool any_options) {
-  JobStrategies& all = job_strategies();
-  const std::lock_guard lock(all.mutex);
-  std::weak_ptr<void>& known = all.states[options.group];
-  if (auto state = std::static_pointer_cast<State>(known.lock())) {
-    const std::lock_guard state_lock(state->mutex);
-    if (!state->comm.valid())
-      return error(Code::kInvalidArgument,
-                   "the group \"{}\" of this job was closed: give another name",
-                   options.group);
-    if (!any_options && state->options != options)
-      return error(Code::kInvalidArgument,
-                   "the group \"{}\" of this job is there already, with other "
-                   "options: give the same, or another name",
-                   options.group);
-    return Strategy("ring", state);
-  }
-  RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
-  settings.name = options.group;
-  RONDO_ASSIGN_OR_RETURN(auto comm, Communicator::world(std::move(settings)));
-  RONDO_ASSIGN_OR_RETURN(Strategy made, joined(std::move(comm), options));
-  known = made.state_;
-  return made;
-}
-
-Result<Strategy> Strategy::ring(Communicator comm, const RingOptions& options) {
-  if (!comm.valid())
-    return error(Code::kInvalidArgument, "the communicator is empty");
-  return joined(std::move(comm), options);
-}
-
-Result<Strategy> Strategy::joined(Communicator comm,
-                                  const RingOptions& options) {
-  if (options.wire != DType::kF32 && options.wire != DType::kBF16)
-    return error(Code::kInvalidArgument,
-                 "f32 gradients cannot travel as {}: expected f32 or bf16",
-                 name_of(options.wire));
-  if (options.accumulate < 1)
-    return error(Code::kInvalidArgument,
-                 "accumulate is {}, expected 1 run or more",
-                 options.accumulate);
-  if (options.join && options.accumulate > 1)
-    return error(Code::kInvalidArgument,
-                 "join does not go together with accumulate");
-  auto state = std::make_shared<State>();
-  state->rank = comm.rank();
-  state->size = comm.size();
-  state->options = options;
-  state->exchange = {options.group, comm.size(), options.buckets, options.wire,
-                     options.factors};
-  // A rank without data does not know how many rows the others have.
-  if (options.join) state->exchange.factors.use = FactorUse::kOff;
-  RONDO_RETURN_IF_ERROR(agree_on_rates(comm, state->exchange.factors));
-  state->group = std::make_shared<ExchangeGroup>(
-      options.group,
-      std::make_unique<CommunicatorExchange>(
-          comm, state->exchange.factors.use == FactorUse::kAuto));
-  RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
-  state->comm = std::move(comm);
-  return Strategy("ring", std::move(state));
-}
-
 int Strategy::rank() const { return state_ ? state_->rank : 0; }
 int Strategy::size() const { return state_ ? state_->size : 1; }
 int Strategy::accumulate() const {
-  return state_ ? state_->options.accumulate : 1;
+  return state_ ? state_->options.ring.accumulate : 1;
 }
 
 DistributedOptimizer Strategy::distribute(Optimizer& optimizer) const {
@@ -164,7 +84,9 @@ ExchangePlan Strategy::planned(
   return plan;
 }
 
-bool Strategy::may_join() const { return size() > 1 && state_->options.join; }
+bool Strategy::may_join() const {
+  return size() > 1 && state_->options.ring.join;
+}
 
 JointGradients Strategy::joint_exchange(
     const std::vector<GradientAndVariable>& gradients) const {
@@ -206,10 +128,12 @@ Status Strategy::join(Session& session, const std::vector<Feed>& feeds) const {
   }
 }
 
-std::string Strategy::explain() const {
+std::string Strategy::explain() const { return to_text(travels()); }
+
+std::vector<Travel> Strategy::travels() const {
   if (!state_) return {};
   const std::lock_guard lock(state_->mutex);
-  return to_text(state_->travels);
+  return state_->travels;
 }
 
 Node& Strategy::initializer(Graph& graph) const {

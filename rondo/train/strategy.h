@@ -9,8 +9,9 @@
 // Every rank builds the same graph and feeds its own share of each batch. With
 // the ring, gradients are averaged over all ranks before the updates, so the
 // variables stay the same on all of them, and a step is that of one process on
-// the whole batch. With parameter servers, other processes of the job keep the
-// variables and make the updates.
+// the whole batch. So it is with hybrid, where other processes of the job help
+// to reduce. With parameter servers, these keep the variables and make the
+// updates.
 #pragma once
 
 #include <memory>
@@ -41,6 +42,14 @@ struct RingOptions {
   bool operator==(const RingOptions&) const = default;
 };
 
+struct HybridOptions {
+  RingOptions ring = {.group = "hybrid"};
+  // What of each bucket goes through servers, from 0 to 1; below 0: what takes
+  // the least time where all links are alike (see hybrid_split.h).
+  double server_share = -1;
+  bool operator==(const HybridOptions&) const = default;
+};
+
 struct ParameterServerOptions {
   std::string group = "ps";  // a name in this process
   // kSync: as one process on the batches of all ranks; kAsync: each rank's
@@ -48,6 +57,10 @@ struct ParameterServerOptions {
   // than `staleness` steps ahead of the slowest.
   KvMode mode = KvMode::kSync;
   int64_t staleness = 4;
+  // Of kSync: a step is made when all but so many ranks have sent their
+  // gradients; what comes later is dropped.
+  int backup = 0;
+  bool operator==(const ParameterServerOptions&) const = default;
 };
 
 class DistributedOptimizer;
@@ -71,6 +84,16 @@ class RONDO_API Strategy {
   static Result<Strategy> ring(Communicator comm,
                                const RingOptions& options = {});
 
+  // The ring, and the servers that `rondo run --servers` started to reduce a
+  // share of each bucket; without servers, the ring alone. Asked for again, as
+  // ring().
+  static Result<Strategy> hybrid(const HybridOptions& options = {});
+  // The servers of this worker, whose number is the communicator's rank; none:
+  // the ring alone.
+  static Result<Strategy> hybrid(Communicator comm,
+                                 std::unique_ptr<KvWorker> servers,
+                                 const HybridOptions& options = {});
+
   // The servers that `rondo run --servers` started. Asked for again, as ring().
   static Result<Strategy> parameter_server(
       const ParameterServerOptions& options = {});
@@ -79,7 +102,7 @@ class RONDO_API Strategy {
       Communicator comm, std::unique_ptr<KvWorker> worker,
       const ParameterServerOptions& options = {});
 
-  // "single", "ring", "ps", "ps-async" or "ssp".
+  // "single", "ring", "hybrid", "ps", "ps-async" or "ssp".
   const std::string& name() const { return name_; }
   int rank() const;
   int size() const;
@@ -112,6 +135,7 @@ class RONDO_API Strategy {
   // How each gradient of all exchange() so far travels, a line for each:
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
+  std::vector<Travel> travels() const;
   // With parameter servers: a node that they replace this update by, which is
   // not run then. Throws for an update that they do not have.
   Node& served(Node& update) const;
@@ -141,7 +165,10 @@ class RONDO_API Strategy {
   struct State;
   explicit Strategy(std::string name, std::shared_ptr<State> state = nullptr)
       : name_(std::move(name)), state_(std::move(state)) {}
-  static Result<Strategy> joined(Communicator comm, const RingOptions& options);
+  // The ring or hybrid of these ranks.
+  static Result<Strategy> joined(const std::string& name, Communicator comm,
+                                 std::unique_ptr<KvWorker> servers,
+                                 const HybridOptions& options);
   static Result<Strategy> servers_of(const Env& env,
                                      const ParameterServerOptions& options,
                                      bool any_options);
@@ -152,8 +179,10 @@ class RONDO_API Strategy {
   ExchangePlan planned(const std::vector<GradientAndVariable>& gradients) const;
   // The collection of what keep_joining() gave.
   std::string joining() const;
-  // The ring of this job; one that is there already may have other options.
-  static Result<Strategy> ring_of(const Env& env, const RingOptions& options,
+  // The ring or hybrid of this job; one that is there already may have other
+  // options.
+  static Result<Strategy> ring_of(const Env& env, const std::string& name,
+                                  const HybridOptions& options,
                                   bool any_options);
 
   std::string name_;

@@ -6,9 +6,10 @@ namespace rondo {
 namespace {
 
 constexpr std::pair<std::string_view, StrategyKind> kNames[] = {
-    {"single", StrategyKind::kSingle},    {"ring", StrategyKind::kRing},
-    {"allreduce", StrategyKind::kRing},   {"ps", StrategyKind::kPs},
-    {"ps-async", StrategyKind::kPsAsync}, {"ssp", StrategyKind::kSsp}};
+    {"single", StrategyKind::kSingle},  {"ring", StrategyKind::kRing},
+    {"allreduce", StrategyKind::kRing}, {"hybrid", StrategyKind::kHybrid},
+    {"ps", StrategyKind::kPs},          {"ps-async", StrategyKind::kPsAsync},
+    {"ssp", StrategyKind::kSsp}};
 
 }  // namespace
 

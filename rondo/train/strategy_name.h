@@ -9,15 +9,20 @@
 
 namespace rondo {
 
-enum class StrategyKind { kSingle, kRing, kPs, kPsAsync, kSsp };
+enum class StrategyKind { kSingle, kRing, kHybrid, kPs, kPsAsync, kSsp };
 
-// Whether it has parameter servers.
-inline bool has_servers(StrategyKind kind) {
-  return kind != StrategyKind::kSingle && kind != StrategyKind::kRing;
+// Whether it can do nothing without servers, which keep the parameters.
+inline bool needs_servers(StrategyKind kind) {
+  return kind == StrategyKind::kPs || kind == StrategyKind::kPsAsync ||
+         kind == StrategyKind::kSsp;
+}
+// Whether servers are of use to it.
+inline bool takes_servers(StrategyKind kind) {
+  return needs_servers(kind) || kind == StrategyKind::kHybrid;
 }
 
-// "single"; "ring" or "allreduce", which are the same; "ps", "ps-async", "ssp".
-// An error lists them.
+// "single"; "ring" or "allreduce", which are the same; "hybrid"; "ps",
+// "ps-async", "ssp". An error lists them.
 RONDO_API Result<StrategyKind> parse_strategy(std::string_view name);
 
 // That with parameter servers of this mode.

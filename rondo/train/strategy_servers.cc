@@ -4,7 +4,7 @@
 #include "rondo/graph/ops/state.h"
 #include "rondo/rendezvous/job_env.h"
 #include "rondo/train/communicator_exchange.h"
-#include "rondo/train/server_rules.h"
+#include "rondo/train/server_connection.h"
 #include "rondo/train/server_update.h"
 #include "rondo/train/strategy_name.h"
 #include "rondo/train/strategy_state.h"
@@ -13,29 +13,28 @@ namespace rondo {
 
 namespace {
 
-// A server of a job is not started again, so one that is gone stays gone.
-constexpr Duration kServerPatience = std::chrono::seconds(2);
+std::string described(const ParameterServerOptions& options) {
+  std::string text = strategy_name(options.mode);
+  if (options.mode == KvMode::kBounded)
+    text += fmt::format(" with staleness {}", options.staleness);
+  if (options.backup > 0)
+    text += fmt::format(" with {} backup workers", options.backup);
+  return text;
+}
 
-Result<std::unique_ptr<KvWorker>> connect_worker(
-    JobEnv job, int servers, const ParameterServerOptions& options,
-    const CommunicatorOptions& settings) {
-  const Deadline deadline(seconds(settings.connect_timeout));
-  RONDO_ASSIGN_OR_RETURN(auto store, open_store(job, deadline));
-  const KvRules rules{.mode = options.mode,
-                      .workers = job.size,
-                      .staleness = options.staleness,
-                      .optimizer = KvOptimizer::gradient_descent(0)};
-  RONDO_RETURN_IF_ERROR(job.rank == 0 ? publish_rules(*store, rules)
-                                      : check_rules(*store, rules, deadline));
-  return KvWorker::connect(
-      {.worker = job.rank,
-       .workers = job.size,
-       .servers = servers,
-       .store = std::move(store),
-       .token = settings.token.empty() ? job.token : settings.token,
-       .connect_timeout = deadline.left(),
-       .timeout = seconds(settings.timeout),
-       .server_patience = kServerPatience});
+Status check_backup(const ParameterServerOptions& options, int ranks) {
+  if (options.backup == 0) return {};
+  if (options.mode != KvMode::kSync)
+    return error(Code::kInvalidArgument,
+                 "{} backup workers: nobody waits for others with {}; take the "
+                 "strategy ps",
+                 options.backup, strategy_name(options.mode));
+  if (options.backup < 0 || options.backup >= ranks)
+    return error(Code::kInvalidArgument,
+                 "{} backup workers of {} ranks: at least one rank has to "
+                 "count",
+                 options.backup, ranks);
+  return {};
 }
 
 }  // namespace
@@ -54,8 +53,7 @@ Result<Strategy> Strategy::servers_of(const Env& env,
   if (auto state = std::static_pointer_cast<State>(known.lock())) {
     const std::lock_guard state_lock(state->mutex);
     if (!state->comm.valid() || !state->servers ||
-        (!any_options && (state->served.mode != options.mode ||
-                          state->served.staleness != options.staleness)))
+        (!any_options && state->served != options))
       return error(Code::kInvalidArgument,
                    "the group \"{}\" of this job was closed, or has other "
                    "options: a job's parameter servers serve once",
@@ -63,19 +61,21 @@ Result<Strategy> Strategy::servers_of(const Env& env,
     return Strategy(strategy_name(state->served.mode), state);
   }
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
-  RONDO_ASSIGN_OR_RETURN(const int64_t servers,
-                         env.get_int("RONDO_SERVERS", 0, 0, 1 << 16));
+  RONDO_ASSIGN_OR_RETURN(const int servers, servers_of_job(env));
   if (servers == 0)
     return error(Code::kInvalidArgument,
                  "this job has no parameter servers: start it with rondo run "
                  "-n {} --servers 1 --strategy {} -- PROGRAM",
                  job.size, strategy_name(options.mode));
+  RONDO_RETURN_IF_ERROR(check_backup(options, job.size));
   RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
   settings.name = options.group;
-  // First the servers: until a rank has said how it trains, they wait.
-  RONDO_ASSIGN_OR_RETURN(
-      auto worker,
-      connect_worker(job, static_cast<int>(servers), options, settings));
+  RONDO_ASSIGN_OR_RETURN(auto worker,
+                         connect_servers(env,
+                                         {.mode = options.mode,
+                                          .backup = options.backup,
+                                          .staleness = options.staleness},
+                                         described(options), settings));
   RONDO_ASSIGN_OR_RETURN(auto comm, Communicator::world(std::move(settings)));
   RONDO_ASSIGN_OR_RETURN(
       Strategy made,
@@ -90,6 +90,7 @@ Result<Strategy> Strategy::parameter_server(
   if (!comm.valid() || !worker)
     return error(Code::kInvalidArgument,
                  "the communicator or the worker is empty");
+  RONDO_RETURN_IF_ERROR(check_backup(options, comm.size()));
   auto state = std::make_shared<State>();
   state->rank = comm.rank();
   state->size = comm.size();
@@ -106,7 +107,8 @@ Result<Strategy> Strategy::parameter_server(
 }
 
 bool Strategy::in_step() const {
-  return !has_servers() || state_->served.mode == KvMode::kSync;
+  return !has_servers() ||
+         (state_->served.mode == KvMode::kSync && state_->served.backup == 0);
 }
 
 bool Strategy::has_servers() const { return state_ && state_->servers; }

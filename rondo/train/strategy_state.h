@@ -16,7 +16,7 @@ namespace rondo {
 struct Strategy::State {
   int rank = 0;
   int size = 1;
-  RingOptions options;
+  HybridOptions options;
   GradientExchange exchange;
   std::shared_ptr<ExchangeGroup> group;
   std::mutex mutex;

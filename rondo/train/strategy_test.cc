@@ -355,16 +355,51 @@ TEST(Strategy, HalfTheBytesTravelAsBf16) {
               2, 0.05);
 }
 
+TEST(Strategy, FirstValuesThatAreTheSameDoNotTravel) {
+  constexpr int64_t kMany = 1 << 16;
+  spawn_ranks("tcp", 3, [&](Communicator& comm) {
+    Graph graph;
+    const float mine = comm.rank() == 2 ? 2.0F : 1.0F;
+    const Value same = variable(
+        graph, constant(graph, Tensor::full({kMany}, 3.0F)), {.name = "same"});
+    const Value other = variable(
+        graph, constant(graph, Tensor::full({9}, mine)), {.name = "other"});
+    Strategy strategy = Strategy::ring(comm, in_group(comm)).value();
+    Session session(graph, {.intra_op_threads = 1});
+    const uint64_t before = comm.traffic().bytes_sent;
+    session.run(strategy.initializer(graph)).value();
+    EXPECT_LT(comm.traffic().bytes_sent - before, kMany);
+    EXPECT_THAT(session.run(same).value().span<float>(), testing::Each(3.0F));
+    EXPECT_THAT(session.run(other).value().span<float>(), testing::Each(1.0F));
+  });
+}
+
 TEST(Buckets, ComeInTheOrderOfTheGradientsAndHaveTheirSizes) {
   Perceptron model(0, 6);
   const auto gradients = Optimizer::compute_gradients(model.loss);
   const double one = kWidth * kWidth * sizeof(float);
-  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = one, .bytes = 2 * one}),
-              ElementsAre(ElementsAre(5), ElementsAre(4, 3), ElementsAre(2, 1),
-                          ElementsAre(0)));
+  EXPECT_THAT(
+      plan_buckets(gradients, {.first_bytes = one, .bytes = 2 * one}, 2),
+      ElementsAre(ElementsAre(5), ElementsAre(4, 3), ElementsAre(2, 1),
+                  ElementsAre(0)));
   // One that is larger than a bucket is alone.
-  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = 1, .bytes = 1}),
+  EXPECT_THAT(plan_buckets(gradients, {.first_bytes = 1, .bytes = 1}, 2),
               testing::SizeIs(6));
+}
+
+TEST(Buckets, GrowWithTheNumberOfRanks) {
+  Graph graph;
+  std::vector<GradientAndVariable> gradients;
+  for (int i = 0; i < 60; ++i) {
+    const Value of_a_mib = placeholder(graph, {.shape = Shape{1 << 18}});
+    gradients.push_back({of_a_mib, of_a_mib});
+  }
+  for (const auto& [ranks, members] : std::map<int, size_t>{
+           {2, 4}, {4, 4}, {8, 8}, {24, 24}, {64, 25}, {1000, 25}}) {
+    const auto buckets = plan_buckets(gradients, {}, ranks);
+    EXPECT_THAT(buckets[0], testing::SizeIs(1));
+    EXPECT_THAT(buckets[1], testing::SizeIs(members)) << ranks << " ranks";
+  }
 }
 
 TEST(Strategy, NamesAreKnown) {

@@ -10,6 +10,7 @@
 #include "rondo/trainer/data_source.h"
 #include "rondo/trainer/model.h"
 #include "rondo/trainer/optimizer_name.h"
+#include "rondo/trainer/step_trace.h"
 
 namespace rondo {
 namespace {
@@ -25,19 +26,21 @@ Status check_strategy(const TrainOptions& options) {
   if (options.strategy.empty() && options.servers == 0) return {};
   const auto kind = parse_strategy(options.strategy);
   if (!kind.ok()) return kind.status().with_context("--strategy");
-  if (options.servers < 0 || (options.servers > 0) != has_servers(*kind))
+  if (options.servers < 0 ||
+      (options.servers > 0 ? !takes_servers(*kind) : needs_servers(*kind)))
     return error(Code::kInvalidArgument,
                  "--strategy {} --servers {}: ps, ps-async and ssp take one "
-                 "server or more, the others none",
+                 "server or more, hybrid any number, the others none",
                  options.strategy, options.servers);
   if (*kind == StrategyKind::kSingle && options.workers > 1)
     return error(Code::kInvalidArgument,
                  "--strategy single trains with one worker, and -n is {}",
                  options.workers);
-  if (options.wire != "fp32" && *kind != StrategyKind::kRing)
+  if (options.wire != "fp32" && *kind != StrategyKind::kRing &&
+      *kind != StrategyKind::kHybrid)
     return error(Code::kInvalidArgument,
-                 "--wire {} is for --strategy ring, not {}", options.wire,
-                 options.strategy);
+                 "--wire {} is for --strategy ring or hybrid, not {}",
+                 options.wire, options.strategy);
   return {};
 }
 
@@ -61,6 +64,14 @@ Status check_numbers(const TrainOptions& options) {
   return {};
 }
 
+Status check_trace(const TrainOptions& options) {
+  if (options.trace_steps.empty()) return {};
+  if (options.trace.empty())
+    return error(Code::kInvalidArgument,
+                 "--trace-steps needs --trace FILE, where they go");
+  return parse_step_range(options.trace_steps).status();
+}
+
 }  // namespace
 
 double TrainOptions::rate() const {
@@ -79,8 +90,13 @@ Status check(const TrainOptions& options) {
     return error(Code::kInvalidArgument, "--optimizer {}: there are {}",
                  options.optimizer, optimizer_names());
   RONDO_RETURN_IF_ERROR(one_of("--decay", options.decay, {"none", "cosine"}));
+  RONDO_RETURN_IF_ERROR(
+      one_of("--precision", options.precision, {"fp32", "bf16"}));
   RONDO_RETURN_IF_ERROR(one_of("--wire", options.wire, {"fp32", "bf16"}));
+  RONDO_RETURN_IF_ERROR(
+      one_of("--factors", options.factors, {"auto", "on", "off"}));
   RONDO_RETURN_IF_ERROR(check_numbers(options));
+  RONDO_RETURN_IF_ERROR(check_trace(options));
   RONDO_RETURN_IF_ERROR(check_strategy(options));
   if (options.resume && options.checkpoint.empty())
     return error(Code::kInvalidArgument,

@@ -55,18 +55,36 @@ TEST(TrainOptions, SayWhatToChange) {
               o.servers = 2;
             }),
             "");
+  for (const int servers : {0, 2})
+    EXPECT_EQ(said([&](auto& o) {
+                o.strategy = "hybrid";
+                o.wire = "bf16";
+                o.servers = servers;
+              }),
+              "");
   EXPECT_THAT(said([](auto& o) { o.batch = 66; }),
               HasSubstr("multiple of -n, 4"));
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));
   EXPECT_THAT(said([](auto& o) { o.optimizer = "lion"; }),
               HasSubstr("there are sgd, momentum, adam"));
+  EXPECT_THAT(said([](auto& o) { o.precision = "fp16"; }),
+              HasSubstr("--precision fp16: there are fp32, bf16"));
   EXPECT_THAT(said([](auto& o) { o.wire = "fp8"; }),
               HasSubstr("there are fp32, bf16"));
+  EXPECT_THAT(said([](auto& o) { o.factors = "of"; }),
+              HasSubstr("--factors of: there are auto, on, off"));
   EXPECT_THAT(said([](auto& o) { o.decay = "linear"; }),
               HasSubstr("there are none, cosine"));
   EXPECT_THAT(said([](auto& o) { o.lr = NAN; }), HasSubstr("--lr"));
   EXPECT_THAT(said([](auto& o) { o.epochs = 0; }), HasSubstr("--epochs 0"));
   EXPECT_THAT(said([](auto& o) { o.steps = -1; }), HasSubstr("--steps"));
+  EXPECT_THAT(said([](auto& o) { o.trace_steps = "1:2"; }),
+              HasSubstr("--trace-steps needs --trace FILE"));
+  EXPECT_THAT(said([](auto& o) {
+                o.trace = "trace.json";
+                o.trace_steps = "5";
+              }),
+              HasSubstr("--trace-steps 5: expected the first and the last"));
   EXPECT_THAT(said([](auto& o) { o.resume = true; }),
               HasSubstr("--resume needs --checkpoint DIR"));
 }

@@ -1,17 +1,36 @@
 #include "rondo/trainer/trainer.h"
 
 #include "rondo/base/attempt.h"
+#include "rondo/base/env.h"
+#include "rondo/train/strategy_name.h"
 #include "rondo/trainer/training_run.h"
 
 namespace rondo {
 namespace {
 
-// from_env() gives the ring that is there already.
-Result<Strategy> join_strategy(const TrainOptions& options, int workers) {
-  if (workers == 1 || options.wire != "bf16") return Strategy::from_env();
-  RONDO_ASSIGN_OR_RETURN(const Strategy ring,
-                         Strategy::ring({.wire = DType::kBF16}));
-  return Strategy::from_env();
+// What RONDO_STRATEGY says; ring and hybrid with the options of this training.
+Result<Strategy> join_strategy(const TrainOptions& options, int64_t rows) {
+  const std::string name = Env::process().get_or("RONDO_STRATEGY", "ring");
+  const auto kind = parse_strategy(name);
+  const bool is_hybrid = kind.ok() && *kind == StrategyKind::kHybrid;
+  const bool is_ring = kind.ok() && *kind == StrategyKind::kRing;
+  if (options.workers == 1 || !(is_ring || is_hybrid))
+    return Strategy::from_env();
+  HybridOptions hybrid;
+  RingOptions& ring = hybrid.ring;
+  if (options.wire == "bf16") ring.wire = DType::kBF16;
+  RONDO_ASSIGN_OR_RETURN(ring.factors.use, parse_factor_use(options.factors));
+  ring.factors.rows = rows;
+  if (is_hybrid) return Strategy::hybrid(hybrid);
+  ring.group = RingOptions().group;
+  return Strategy::ring(ring);
+}
+
+// The most rows that a product of the model has on a worker.
+int64_t rows_of_products(const TrainOptions& options, const ModelName& model,
+                         const TrainingData& data) {
+  const int64_t each = model.rows ? model.rows(data) : 1;
+  return options.batch / options.workers * each;
 }
 
 Result<TrainingData> load(const TrainOptions& options, const ModelName& model) {
@@ -59,12 +78,18 @@ Status train(const TrainOptions& options) {
   if (ready.ok() && crew.rank() == 0) ready = check_folder(own);
   Result<TrainingData> data = ready.ok() ? load(own, *model) : ready;
   RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
-  RONDO_ASSIGN_OR_RETURN(Strategy strategy, join_strategy(own, crew.size()));
+  RONDO_ASSIGN_OR_RETURN(
+      Strategy strategy,
+      join_strategy(own, rows_of_products(own, *model, *data)));
   if (strategy.size() != crew.size())
     return error(Code::kInvalidArgument,
                  "the strategy {} is for one process, and this job has {} "
-                 "ranks: take ring, ps, ps-async or ssp",
+                 "ranks: take ring, hybrid, ps, ps-async or ssp",
                  strategy.name(), crew.size());
+  if (strategy.name() == "ps" && !strategy.in_step())
+    return error(Code::kInvalidArgument,
+                 "workers wait for each other after each epoch, so there can "
+                 "be no backup workers: leave out --backup and RONDO_BACKUP");
   const Status status = attempt([&]() -> Status {
     TrainingRun run(own, *model, *data, strategy, crew);
     RONDO_RETURN_IF_ERROR(run.begin());

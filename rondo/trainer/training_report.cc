@@ -1,7 +1,10 @@
 #include "rondo/trainer/training_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace rondo {
@@ -13,15 +16,21 @@ std::string counted(int64_t count, const char* noun) {
 
 std::string worker_table(const std::vector<WorkerLine>& workers,
                          const char* unit) {
-  std::string text =
-      fmt::format("  worker {:>10}/s  computing  waiting  input", unit);
+  std::string text = fmt::format(
+      "  worker {:>10}/s  computing  communication  for the slowest  input",
+      unit);
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     const WorkerLine& worker = workers[rank];
-    text += fmt::format("\n  {:>6} {:>12.0f} {:>8.1f} % {:>6.1f} % {:>4.1f} %",
-                        rank, worker.per_second,
-                        100 * (1 - worker.waiting - worker.input),
-                        100 * worker.waiting, 100 * worker.input);
+    text += fmt::format(
+        "\n  {:>6} {:>12.0f} {:>8.1f} % {:>12.1f} % {:>14.1f} % {:>4.1f} %",
+        rank, worker.per_second, 100 * worker.computing(),
+        100 * worker.communication, 100 * worker.slowest(), 100 * worker.input);
   }
+  for (const auto& [rank, share] : stragglers(workers))
+    text += fmt::format(
+        "\nstraggler: worker {}; the others waited for it for {:.0f} % of "
+        "their time",
+        rank, 100 * share);
   return text;
 }
 
@@ -37,7 +46,48 @@ std::string comparison_text(const Comparison& than, double all,
       than.all_cores, unit);
 }
 
+// What a worker sends in a step, and which gradients travel as factors. Empty
+// where nobody knows.
+std::string travel_text(const std::vector<Travel>& travels) {
+  double bytes = 0;
+  std::vector<std::string_view> factors;
+  for (const Travel& travel : travels) {
+    if (!travel.per_row) bytes += travel.bytes;
+    if (travel.how == "factors") factors.push_back(travel.variable);
+  }
+  if (travels.empty()) return {};
+  std::string text =
+      fmt::format("a worker sends {:.3g} MB in a step; ", bytes / 1e6);
+  if (factors.empty()) return text + "no gradient travels as factors";
+  return fmt::format("{}as factors: {}", text, fmt::join(factors, ", "));
+}
+
 }  // namespace
+
+double WorkerLine::slowest() const {
+  return std::accumulate(for_worker.begin(), for_worker.end(), 0.0);
+}
+
+double WorkerLine::computing() const {
+  return std::max(0.0, 1 - input - communication - slowest());
+}
+
+std::vector<std::pair<int, double>> stragglers(
+    const std::vector<WorkerLine>& workers) {
+  constexpr double kLeast = 0.1;
+  std::vector<std::pair<int, double>> found;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    double sum = 0;
+    for (const WorkerLine& worker : workers)
+      if (rank < worker.for_worker.size()) sum += worker.for_worker[rank];
+    // It does not wait for itself.
+    const double share = sum / static_cast<double>(workers.size() - 1);
+    if (workers.size() > 1 && share >= kLeast)
+      found.emplace_back(static_cast<int>(rank), share);
+  }
+  std::ranges::sort(found, std::greater(), &std::pair<int, double>::second);
+  return found;
+}
 
 std::string report_text(const TrainOptions& options,
                         const TrainingReport& report, const char* unit) {
@@ -53,6 +103,8 @@ std::string report_text(const TrainOptions& options,
       unit);
   if (report.workers.size() > 1)
     text += "\n" + worker_table(report.workers, unit);
+  if (const std::string sent = travel_text(report.travels); !sent.empty())
+    text += fmt::format("\n{}", sent);
   if (report.accuracy)
     text += fmt::format("\ntest accuracy: {:.2f} %", 100 * *report.accuracy);
   if (report.comparison)
@@ -61,6 +113,7 @@ std::string report_text(const TrainOptions& options,
     text += fmt::format("\ncheckpoint: {}.safetensors", report.checkpoint);
   if (!report.summary.empty())
     text += fmt::format("\nsummary: {}", report.summary);
+  if (!report.trace.empty()) text += fmt::format("\ntrace: {}", report.trace);
   return text;
 }
 

@@ -132,6 +132,32 @@ def test_a_decider_that_dies():
     assert _meets(2)._decide(meeting, Settings()) is None
 
 
+def test_a_decider_that_stands_still():
+    """It finds that the others have gone on."""
+    meeting = _Meeting([[0, 1]])
+    meeting.add("deciders", 1)
+    assert _meets(2)._decide(meeting, Settings()) is None
+    regroup._propose(meeting, "[0, 1]")
+    assert _meets(2)._decide(meeting, Settings()) is None
+
+
+def test_a_decider_that_has_decided():
+    """And was lost, or stands still, before it could say so."""
+    meeting = _Meeting([[0, 1]])
+    meeting.add("deciders", 1)
+    meeting.set("proposal", "[1, 2]")
+    meeting.add("verdict", regroup._PROPOSED)
+    assert _meets(2)._decide(meeting, Settings()) == [1, 2]
+
+
+def test_a_meeting_that_nobody_can_end():
+    meeting = _Meeting([[0, 1]])
+    meeting.add("deciders", 1)
+    meeting.add("quitters", 1)
+    with pytest.raises(RuntimeError, match="could not agree"):
+        _meets(2)._decide(meeting, Settings(connect_timeout=2.0))
+
+
 def test_members_that_still_connect_are_waited_for():
     slices = round(regroup._SETTLE / regroup._SLICE.total_seconds())
     one = _meets(4)

@@ -27,6 +27,10 @@ class QueueRunner:
     coordinator all end when it says so, and an error in one stops the others.
     """
 
+    # Whether what enqueues ends when its queue is closed, so that a coordinator can
+    # wait for its threads. Others are daemons, which end with their session.
+    _ends_with_queue = True
+
     def __init__(
         self,
         queue: Any = None,
@@ -106,23 +110,23 @@ class QueueRunner:
                 target=self._run,
                 args=(sess, op, coord),
                 name=f"QueueRunner-{self.name}-{i}",
+                daemon=daemon or not self._ends_with_queue,
             )
             for i, op in enumerate(self._enqueue_ops)
         ]
+        waited = threads if self._ends_with_queue else []
         if coord is not None:
-            threads.append(
-                threading.Thread(
-                    target=self._close_on_stop,
-                    args=(sess, coord),
-                    name=f"QueueRunner-{self.name}-close_on_stop",
-                )
+            closer = threading.Thread(
+                target=self._close_on_stop,
+                args=(sess, coord),
+                name=f"QueueRunner-{self.name}-close_on_stop",
+                daemon=daemon,
             )
-        for thread in threads:
-            thread.daemon = daemon
-            if coord is not None:
+            threads, waited = [*threads, closer], [*waited, closer]
+            for thread in waited:
                 coord.register_thread(thread)
-            if start:
-                thread.start()
+        for thread in threads if start else ():
+            thread.start()
         return threads
 
     def _run(self, sess, op, coord):
@@ -135,7 +139,8 @@ class QueueRunner:
         except Exception as e:
             self._leave(sess)
             if coord is not None:
-                coord.request_stop(e)
+                if self._ends_with_queue or not coord.should_stop():
+                    coord.request_stop(e)
                 return
             with self._lock:
                 self._raised.append(e)

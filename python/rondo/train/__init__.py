@@ -95,6 +95,7 @@ from .session_run_hook import (
 from .step_timer import SecondOrStepTimer
 from .strategy import (
     DistributedOptimizer,
+    Hybrid,
     ParameterServer,
     Ring,
     Single,
@@ -123,6 +124,7 @@ __all__ = [
     "FtrlOptimizer",
     "GradientDescentOptimizer",
     "GreedyLoadBalancingStrategy",
+    "Hybrid",
     "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",

@@ -42,7 +42,7 @@ class Strategy:
 
     @property
     def name(self):
-        """ "single", "ring", "ps", "ps-async" or "ssp"."""
+        """ "single", "ring", "hybrid", "ps", "ps-async" or "ssp"."""
         return self._core.name
 
     @property
@@ -202,8 +202,8 @@ class Ring(Strategy):
     allreduce while the backward pass goes on.
 
     A first bucket of gradients, of `first_bucket_bytes`, makes communication begin
-    early; the others have `bucket_bytes`. `wire` is "f32", or "bf16" for half the
-    bytes.
+    early; the others have `bucket_bytes` (0: by the number of ranks). `wire` is
+    "f32", or "bf16" for half the bytes.
 
     The gradient of a fully connected layer is a product of two thin matrices.
     With `factors`, those travel in its place: True, False, or "auto", where that
@@ -223,7 +223,7 @@ class Ring(Strategy):
     def __init__(
         self,
         first_bucket_bytes=1 << 20,
-        bucket_bytes=25 << 20,
+        bucket_bytes=0,
         wire="f32",
         factors="auto",
         factor_rows=0,
@@ -243,8 +243,25 @@ class Ring(Strategy):
                 flop_rate=flop_rate,
                 accumulate=accumulate,
                 join=join,
+                server_share=self._server_share,
             )
         )
+
+    _server_share = None
+
+
+class Hybrid(Ring):
+    """The ring, with servers that `rondo run --servers` starts beside the ranks to
+    reduce a share of each bucket of gradients. Without servers, the ring alone.
+
+    The share is what takes the least time with so many ranks and servers, where
+    their links are alike; or `server_share`, from 0 to 1. The other options are
+    those of Ring.
+    """
+
+    def __init__(self, *args, server_share="auto", **options):
+        self._server_share = -1.0 if server_share == "auto" else float(server_share)
+        super().__init__(*args, **options)
 
 
 class ParameterServer(Strategy):
@@ -254,11 +271,16 @@ class ParameterServer(Strategy):
     `mode` is "sync": a step is that of one process on the batches of all ranks;
     "async": the gradients of each rank count when they come; or "ssp": so, but no
     rank gets more than `staleness` steps ahead of the slowest.
+
+    With "sync" and `backup`, a step is made when all but so many ranks have sent
+    their gradients; what comes later is dropped.
     """
 
-    def __init__(self, mode="sync", staleness=4):
+    def __init__(self, mode="sync", staleness=4, backup=0):
         super().__init__(
-            _core.Strategy.parameter_server(mode=mode, staleness=staleness)
+            _core.Strategy.parameter_server(
+                mode=mode, staleness=staleness, backup=backup
+            )
         )
 
 

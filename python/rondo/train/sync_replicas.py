@@ -20,6 +20,7 @@ from ..ops.accumulator import ConditionalAccumulator, SparseConditionalAccumulat
 from ..ops.queue import FIFOQueue
 from .optimizer import Optimizer
 from .session_run_hook import SessionRunHook
+from .token_return import TokenReturn
 
 _log = logging.getLogger("rondo")
 
@@ -37,7 +38,8 @@ class SyncReplicasOptimizer(Optimizer):
     of `replicas_to_aggregate` gradients, applies it, and hands out a token for
     each of `total_num_replicas` workers: the number of the new step. Where there
     are more workers than replicas to aggregate, the slowest are backups: what
-    they bring too late belongs to a step that is over and is dropped.
+    they bring too late belongs to a step that is over and is dropped. A worker that
+    leaves hands back its token, for another to bring a gradient in its place.
 
         opt = SyncReplicasOptimizer(opt, replicas_to_aggregate=2,
                                     total_num_replicas=2)
@@ -78,6 +80,7 @@ class SyncReplicasOptimizer(Optimizer):
         self._averaged = variables_to_average
         self._chief_queue_runner = None
         self._token_queue = None
+        self._token_return = None
         self._global_step = None
         self._count = None
         self.local_step_init_op = None
@@ -119,6 +122,7 @@ class SyncReplicasOptimizer(Optimizer):
                 train_op = group(local_step.assign(token).op, name="train")
             self._count = accumulators[0].num_accumulated()
             self._make_chief(graph, taken, accumulators, local_step)
+            self._make_token_return(graph)
         return train_op
 
     def get_chief_queue_runner(self):
@@ -219,7 +223,7 @@ class SyncReplicasOptimizer(Optimizer):
         # that starts anew.
         with graph.control_dependencies(None), graph.on_device_of(self._global_step.op):
             other = FIFOQueue(1, [self._global_step.dtype], name="chief_queue")
-        self._chief_queue_runner = QueueRunner(other, [sync])
+        self._chief_queue_runner = _ChiefQueueRunner(other, [sync])
         begin = local_step.assign(self._global_step).op
         self.local_step_init_op = begin
         # A chief that starts anew may have restored an earlier step. Gradients that
@@ -231,6 +235,18 @@ class SyncReplicasOptimizer(Optimizer):
             self.ready_for_local_init_op = report_uninitialized_variables(
                 global_variables()
             )
+
+    def _make_token_return(self, graph):
+        with graph.control_dependencies(None), graph.on_device_of(self._global_step.op):
+            token = self._global_step.read_value()
+            self._token_return = TokenReturn(self._token_queue.enqueue(token))
+        graph.add_to_collection(GraphKeys.QUEUE_RUNNERS, self._token_return)
+
+
+class _ChiefQueueRunner(QueueRunner):
+    """It waits for gradients, which may not come any more once training is over."""
+
+    _ends_with_queue = False
 
 
 class _SyncReplicasHook(SessionRunHook):
@@ -253,6 +269,7 @@ class _SyncReplicasHook(SessionRunHook):
             self._local_init_op = opt.local_step_init_op
 
     def after_create_session(self, session, coord):
+        self._optimizer._token_return.leave_to_hook(session)
         missing = session.run(self._optimizer.ready_for_local_init_op)
         if len(missing) > 0:
             raise InvalidArgumentError(
@@ -270,6 +287,9 @@ class _SyncReplicasHook(SessionRunHook):
         )
         coord.register_thread(watch)
         watch.start()
+
+    def end(self, session):
+        self._optimizer._token_return.leave(session)
 
     def before_run(self, run_context):
         self._runs += 1

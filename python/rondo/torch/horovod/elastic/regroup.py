@@ -5,6 +5,12 @@ on a thread of its own, so that one that is busy computing is not taken for lost
 Those that have come to meet wait for the others for a while; then one of them
 writes down who is in the next group. Ranks of the job stay the names by which
 they know each other; their numbers in the group are by that order.
+
+One that is to decide and does not, because it was lost or stands still, must not
+hold up the others, nor, when it goes on, make a group of its own. So one other may
+give the meeting up, and which of the two was first is what the store's counter
+"verdict" says: each adds a number of its own to it once. A meeting that was given up
+has null for members, for whoever decides late too, and all go to the next.
 """
 
 import contextlib
@@ -19,6 +25,24 @@ from ..settings import Settings
 # alive. In slices, so that a machine that stands still counts as one of them.
 _SLICE = datetime.timedelta(seconds=0.5)
 _SETTLE = 5.0
+# What is added to the verdict.
+_PROPOSED = 1
+_GIVEN_UP = 2
+
+
+def _propose(meeting, members):
+    """Of the one that decides. The proposal is there before it can win."""
+    meeting.set("proposal", members)
+    first = meeting.add("verdict", _PROPOSED) == _PROPOSED
+    meeting.set("members", members if first else "null")
+
+
+def _give_up(meeting):
+    """Of those that have waited for it: one of them does it for all."""
+    if meeting.add("quitters", 1) > 1:
+        return
+    first = meeting.add("verdict", _GIVEN_UP) == _GIVEN_UP
+    meeting.set("members", "null" if first else meeting.get("proposal"))
 
 
 def _comes(store, keys, seconds, unless=None):
@@ -74,8 +98,8 @@ class Regroup:
         return [r for r in self.members if not self._store.check([f"up{r}"])]
 
     def _decide(self, meeting, settings):
-        """Who is in the next group, in the words of whoever was first to say. None
-        if that one was lost before it said so."""
+        """Who is in the next group: the same for all that ask. None if the one that
+        was to say so did not in time."""
         keys = {rank: f"alive{rank}" for rank in self.members}
         if not _comes(meeting, list(keys.values()), _SETTLE):
             late = [keys[rank] for rank in self._connecting()]
@@ -83,9 +107,14 @@ class Regroup:
                 _comes(meeting, late, settings.connect_timeout, unless="members")
         if meeting.add("deciders", 1) == 1:
             left = [rank for rank, key in keys.items() if meeting.check([key])]
-            meeting.set("members", json.dumps(left))
-        if not _comes(meeting, ["members"], 2 * _SETTLE):
-            return None
+            _propose(meeting, json.dumps(left))
+        elif not _comes(meeting, ["members"], 2 * _SETTLE):
+            _give_up(meeting)
+        if not _comes(meeting, ["members"], settings.connect_timeout):
+            raise RuntimeError(
+                "the ranks that are left could not agree on who they are: two of them "
+                "fell silent while they decided; start the job again"
+            )
         return json.loads(meeting.get("members"))
 
     def meet_again(self, failed):

@@ -1,0 +1,42 @@
+#include "rondo/train/server_connection.h"
+
+#include "rondo/rendezvous/job_env.h"
+
+namespace rondo {
+namespace {
+
+// A server of a job is not started again, so one that is gone stays gone.
+constexpr Duration kServerPatience = std::chrono::seconds(2);
+
+}  // namespace
+
+Result<int> servers_of_job(const Env& env) {
+  RONDO_ASSIGN_OR_RETURN(const int64_t servers,
+                         env.get_int("RONDO_SERVERS", 0, 0, 1 << 16));
+  return static_cast<int>(servers);
+}
+
+Result<std::unique_ptr<KvWorker>> connect_servers(
+    const Env& env, KvRules rules, const std::string& strategy,
+    const CommunicatorOptions& settings) {
+  RONDO_ASSIGN_OR_RETURN(JobEnv job, JobEnv::from(env));
+  RONDO_ASSIGN_OR_RETURN(const int servers, servers_of_job(env));
+  const Deadline deadline(seconds(settings.connect_timeout));
+  RONDO_ASSIGN_OR_RETURN(auto store, open_store(job, deadline));
+  rules.workers = job.size;
+  rules.optimizer = KvOptimizer::gradient_descent(0);
+  RONDO_RETURN_IF_ERROR(job.rank == 0
+                            ? publish_rules(*store, rules, strategy)
+                            : check_strategy(*store, strategy, deadline));
+  return KvWorker::connect(
+      {.worker = job.rank,
+       .workers = job.size,
+       .servers = servers,
+       .store = std::move(store),
+       .token = settings.token.empty() ? job.token : settings.token,
+       .connect_timeout = deadline.left(),
+       .timeout = seconds(settings.timeout),
+       .server_patience = kServerPatience});
+}
+
+}  // namespace rondo

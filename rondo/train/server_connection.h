@@ -1,0 +1,24 @@
+// How a rank comes to the servers of its job.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rondo/base/env.h"
+#include "rondo/collectives/communicator.h"
+#include "rondo/ps/kv_worker.h"
+#include "rondo/train/server_rules.h"
+
+namespace rondo {
+
+// How many servers `rondo run --servers` started.
+Result<int> servers_of_job(const Env& env);
+
+// Connects this rank to them. Servers learn the rules from rank 0; `strategy`
+// says in words how this rank trains, and all have to say the same. Before the
+// job's communicator is made: until a rank is here, servers wait.
+Result<std::unique_ptr<KvWorker>> connect_servers(
+    const Env& env, KvRules rules, const std::string& strategy,
+    const CommunicatorOptions& settings);
+
+}  // namespace rondo
