@@ -144,6 +144,9 @@ install(TARGETS rondo EXPORT rondoTargets
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET rondo_cli)
   install(TARGETS rondo_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # What `rondo lab` runs.
+  install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/lab
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo)
 endif()
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_dir})
 configure_package_config_file(
