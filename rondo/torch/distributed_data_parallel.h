@@ -16,10 +16,12 @@
 // that ranks on one host share.
 //
 // What fails throws rondo::Error, from the constructor, forward() or
-// backward(), on every rank, and ends the communicator. It must not be used for
-// anything else during a backward pass. One thread at a time; the module may be
-// used besides, for evaluation on one rank for example, but not for a backward
-// pass.
+// backward(), on every rank, and ends the communicator; it goes on only where
+// the constructor says that the ranks' modules or options differ, or that
+// nothing requires a gradient. It must not be used for anything else during a
+// backward pass. One thread at a time; the module may be used besides, for
+// evaluation on one rank for example, but not for a backward pass. After a
+// change of parameters (to(), requires_grad) make a new one.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -45,7 +47,8 @@ struct DistributedDataParallelOptions {
   // pass, if the one before was for training.
   bool broadcast_buffers = true;
   // Parameters may have no part in a step. Those that have none on any rank
-  // keep their gradient. Without it, that is an error which names them.
+  // keep their gradient, if it is the same on all (as the last average is), and
+  // get the average if not. Without it, that is an error which names them.
   bool find_unused_parameters = false;
 };
 

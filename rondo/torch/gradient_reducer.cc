@@ -46,14 +46,17 @@ std::shared_ptr<GradientReducer> GradientReducer::make(
 GradientReducer::GradientReducer(std::vector<NamedParameter> parameters,
                                  Communicator comm,
                                  const DistributedDataParallelOptions& options)
-    : comm_(std::move(comm)),
-      find_unused_(options.find_unused_parameters),
-      used_(parameters.size()) {
+    : comm_(std::move(comm)), find_unused_(options.find_unused_parameters) {
   std::vector<at::Tensor> tensors;
   for (NamedParameter& parameter : parameters) {
+    if (!parameter.tensor.requires_grad()) {
+      frozen_.push_back(std::move(parameter));
+      continue;
+    }
     tensors.push_back(parameter.tensor);
     slots_.push_back({.parameter = std::move(parameter)});
   }
+  used_.resize(slots_.size());
   for (auto& members : plan_buckets(tensors, options.first_bucket_bytes,
                                     options.bucket_bytes)) {
     const GradientBucket& bucket =
@@ -83,7 +86,8 @@ void GradientReducer::add_hooks() {
 
 GradientReducer::~GradientReducer() {
   const MutexLock lock(mutex_);
-  for (Slot& slot : slots_) slot.accumulator->del_post_hook(slot.hook);
+  for (Slot& slot : slots_)
+    if (slot.accumulator) slot.accumulator->del_post_hook(slot.hook);
   if (!under_way_) return;
   // A backward pass has failed. Peers may still write into the buckets.
   comm_.abort(fmt::format("rank {} has left a backward pass", comm_.rank()));
@@ -97,7 +101,27 @@ void GradientReducer::expect(bool sync) {
     fail(Code::kInvalidArgument,
          "a forward pass begins, but the backward pass before it has not ended "
          "well");
+  check_unchanged();
   mode_ = sync ? Mode::kAverage : Mode::kLocal;
+}
+
+// A parameter may have lost its hook (to(), set_data()) or need one.
+void GradientReducer::check_unchanged() {
+  const auto changed = [&](const NamedParameter& parameter, const char* what) {
+    fail(Code::kInvalidArgument,
+         fmt::format("{} of {} has changed; make a new DistributedDataParallel "
+                     "after changing parameters",
+                     what, parameter.name));
+  };
+  for (const NamedParameter& parameter : frozen_)
+    if (parameter.tensor.requires_grad()) changed(parameter, "requires_grad");
+  for (const Slot& slot : slots_) {
+    const at::Tensor& tensor = slot.parameter.tensor;
+    if (!tensor.requires_grad()) changed(slot.parameter, "requires_grad");
+    if (::torch::autograd::impl::try_get_grad_accumulator(tensor) !=
+        slot.accumulator)
+      changed(slot.parameter, "the dtype or device");
+  }
 }
 
 void GradientReducer::on_gradient(size_t i) {
@@ -109,10 +133,11 @@ void GradientReducer::on_gradient(size_t i) {
   if (mode_ == Mode::kNothing)
     fail(Code::kInvalidArgument,
          fmt::format(
-             "{} got a gradient that no forward() of DistributedDataParallel "
-             "came before: one backward pass may follow it, and the module's "
-             "own forward() does not count; use no_sync() to add up gradients "
-             "of several",
+             "{} got a gradient without a forward() of "
+             "DistributedDataParallel since the last backward pass: after a "
+             "backward pass, call forward() again before the next one (the "
+             "module's own forward() does not count); use no_sync() to add up "
+             "gradients of several",
              slot.parameter.name));
   if (!under_way_) begin();
   if (slot.ready)
@@ -192,7 +217,8 @@ void GradientReducer::check_all_ready() {
       fmt::format(
           "the backward pass gave no gradient for {} ({} of {} parameters). If "
           "a step may do without them, set find_unused_parameters; if they "
-          "are never used, set requires_grad of them to false",
+          "are never used, set requires_grad of them to false before "
+          "DistributedDataParallel is made",
           listed(names), names.size(), slots_.size()));
 }
 

@@ -25,11 +25,13 @@ namespace rondo::torch {
 
 struct NamedParameter {
   std::string name;
-  at::Tensor tensor;  // a leaf that requires a gradient
+  at::Tensor tensor;
 };
 
 class GradientReducer : public std::enable_shared_from_this<GradientReducer> {
  public:
+  // Averages gradients of those that require one, which are leaves; the others
+  // have to stay without.
   static std::shared_ptr<GradientReducer> make(
       std::vector<NamedParameter> parameters, Communicator comm,
       const DistributedDataParallelOptions& options);
@@ -60,6 +62,7 @@ class GradientReducer : public std::enable_shared_from_this<GradientReducer> {
   void on_gradient(size_t i) RONDO_EXCLUDES(mutex_);
   void on_end() RONDO_EXCLUDES(mutex_);
 
+  void check_unchanged() RONDO_REQUIRES(mutex_);
   void begin() RONDO_REQUIRES(mutex_);
   void put_into_bucket(Slot& slot) RONDO_REQUIRES(mutex_);
   void set_ready(Slot& slot) RONDO_REQUIRES(mutex_);
@@ -76,6 +79,7 @@ class GradientReducer : public std::enable_shared_from_this<GradientReducer> {
   Mutex mutex_;
   Mode mode_ RONDO_GUARDED_BY(mutex_) = Mode::kNothing;
   std::vector<Slot> slots_ RONDO_GUARDED_BY(mutex_);
+  std::vector<NamedParameter> frozen_ RONDO_GUARDED_BY(mutex_);
   std::vector<GradientBucket> buckets_ RONDO_GUARDED_BY(mutex_);
   // Which slots got a gradient since the last average, here and then anywhere.
   std::vector<uint8_t> used_ RONDO_GUARDED_BY(mutex_);

@@ -1,3 +1,6 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -28,9 +31,21 @@ std::vector<at::Tensor> tensors_of(const Items& items) {
   return tensors;
 }
 
+// How the gradient lies in its bucket, unless that is row by row. Where there
+// is one element the stride says nothing, and may differ.
+std::string layout_of(const at::Tensor& tensor) {
+  if (tensor.is_contiguous() || !tensor.is_non_overlapping_and_dense())
+    return "";
+  std::vector<int64_t> strides = tensor.strides().vec();
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (tensor.sizes()[i] == 1) strides[i] = 1;
+  return fmt::format(" with strides [{}]", fmt::join(strides, ", "));
+}
+
 std::string line_of(const char* kind, const NamedParameter& item) {
+  const bool trained = item.tensor.requires_grad();
   return fmt::format("{} {} of {}{}", kind, item.name, described(item.tensor),
-                     item.tensor.requires_grad() ? "" : " without a gradient");
+                     trained ? layout_of(item.tensor) : " without a gradient");
 }
 
 Status check_usable(const NamedParameter& item) {
@@ -40,6 +55,41 @@ Status check_usable(const NamedParameter& item) {
                "{} is on {} or not dense; Rondo's DistributedDataParallel is "
                "for dense tensors on the CPU",
                item.name, item.tensor.device().str());
+}
+
+Status check_trainable(const NamedParameter& item) {
+  RONDO_RETURN_IF_ERROR(check_usable(item));
+  if (!item.tensor.requires_grad()) return {};
+  if (!item.tensor.is_leaf())
+    return error(Code::kInvalidArgument,
+                 "{} is the result of an operation, so that it gets no "
+                 "gradient; register a tensor that is not (detach() it)",
+                 item.name);
+  // All else travels as bytes, which have no average.
+  if (kind_of(item.tensor.scalar_type()).dtype == DType::kU8)
+    return error(Code::kInvalidArgument,
+                 "{} is of {}, whose gradients cannot be averaged; use Half, "
+                 "BFloat16, Float, Double or a complex dtype, or set its "
+                 "requires_grad to false",
+                 item.name, c10::toString(item.tensor.scalar_type()));
+  return {};
+}
+
+Status check_all(const Items& parameters, const Items& buffers) {
+  for (const NamedParameter& item : parameters)
+    RONDO_RETURN_IF_ERROR(check_trainable(item));
+  for (const NamedParameter& item : buffers)
+    RONDO_RETURN_IF_ERROR(check_usable(item));
+  return {};
+}
+
+// The same elements, but writing them is no change for autograd: a backward
+// pass of an earlier forward pass may still be to come.
+std::vector<at::Tensor> unversioned(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> same;
+  for (const at::Tensor& tensor : tensors)
+    same.push_back(tensor.variable_data());
+  return same;
 }
 
 }  // namespace
@@ -53,9 +103,8 @@ class ModuleReplica::Impl {
     const Items buffers = distinct(module.named_buffers());
     buffers_ = tensors_of(buffers);
     agree(parameters, buffers).value();
-    std::erase_if(parameters,
-                  [](const auto& p) { return !p.tensor.requires_grad(); });
-    if (parameters.empty())
+    if (std::ranges::none_of(
+            parameters, [](const auto& p) { return p.tensor.requires_grad(); }))
       throw Error(
           Code::kInvalidArgument,
           "DistributedDataParallel: no parameter of the module requires "
@@ -67,7 +116,7 @@ class ModuleReplica::Impl {
     const bool training = at::GradMode::is_enabled();
     if (training) reducer_->expect(sync_);
     if (options_.broadcast_buffers && buffers_due_)
-      told(broadcast_tensors(comm_, buffers_), "buffers").value();
+      told(broadcast_tensors(comm_, unversioned(buffers_)), "buffers").value();
     buffers_due_ = training && sync_;
   }
 
@@ -80,13 +129,11 @@ class ModuleReplica::Impl {
                    "DistributedDataParallel: an empty communicator; take "
                    "Communicator::world().value()");
     // What is wrong on one rank must not keep the others waiting.
-    for (const Items* items : {&parameters, &buffers})
-      for (const NamedParameter& item : *items)
-        if (Status status = told(check_usable(item), "the module");
-            !status.ok()) {
-          comm_.abort(status.message());
-          return status;
-        }
+    if (Status status = told(check_all(parameters, buffers), "the module");
+        !status.ok()) {
+      comm_.abort(status.message());
+      return status;
+    }
     RONDO_RETURN_IF_ERROR(told(
         check_same_lines(comm_, lines(parameters, buffers)), "the module"));
     std::vector<at::Tensor> tensors = tensors_of(parameters);

@@ -83,7 +83,7 @@ Status broadcast_tensors(Communicator& comm,
   for (const auto& [dtype, members] : by_dtype) {
     const Flat flat(members, comm.rank() == 0);
     RONDO_RETURN_IF_ERROR(comm.broadcast(view_of(flat.vector())));
-    flat.spread();
+    if (comm.rank() != 0) flat.spread();
   }
   return {};
 }

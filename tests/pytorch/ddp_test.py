@@ -131,6 +131,23 @@ def prefix(tmp_path_factory):
     return folder
 
 
+@pytest.mark.parametrize("kind", ["COMPONENTS", "OPTIONAL_COMPONENTS"])
+def test_the_package_without_pytorch(prefix, tmp_path, kind):
+    """Rondo is found without it, unless what needs it is asked for."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(none LANGUAGES CXX)\n"
+        f"find_package(rondo REQUIRED {kind} torch)\n"
+        'message(STATUS "rondo: ${rondo_FOUND}, torch: ${rondo_torch_FOUND}")\n'
+    )
+    options = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON"]
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "out", *options]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    if kind == "COMPONENTS":
+        assert done.returncode != 0 and "Torch" in done.stderr
+    else:
+        assert "rondo: 1, torch: \n" in done.stdout, done.stdout + done.stderr
+
+
 # PyTorch's headers take their time.
 @pytest.mark.timeout(900)
 def test_the_program_of_the_docs(prefix, tmp_path):
