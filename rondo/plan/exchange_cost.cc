@@ -89,7 +89,12 @@ ExchangeCost ring_steps(const Network& network, double chunk, int steps) {
   Load load(network);
   for (int rank = 0; rank < n; ++rank)
     load.send(network.host_of(rank), network.host_of((rank + 1) % n), chunk);
-  const double step = std::max(seconds_of(network, load), hop(network, chunk));
+  // Of the n edges of the ring, those between hosts take longer.
+  const double within = network.local_latency +
+                        std::min(chunk, network.block) / network.local_rate;
+  const double on_the_way =
+      (network.hosts * hop(network, chunk) + (n - network.hosts) * within) / n;
+  const double step = std::max(seconds_of(network, load), on_the_way);
   return {.worker_bytes = steps * chunk,
           .link_bytes = steps * load.busiest(),
           .seconds = steps * step + network.latency};
@@ -221,8 +226,10 @@ ExchangeCost served(const Method& method, const Network& network,
   const double n = network.workers;
   const double k = method.spare;
   const double share = spare_share(method, network);
-  const ExchangeCost ring =
-      ring_steps(network, (1 - share) * bytes / n, 2 * (network.workers - 1));
+  ExchangeCost ring;
+  if (share < 1)
+    ring =
+        ring_steps(network, (1 - share) * bytes / n, 2 * (network.workers - 1));
   ExchangeCost cost;
   cost.worker_bytes = share * bytes + ring.worker_bytes;
   cost.link_bytes =
@@ -253,6 +260,13 @@ ExchangeCost served(const Method& method, const Network& network,
 }
 
 }  // namespace
+
+bool is_lower_bound(const Method& method, const Network& network) {
+  return method.kind == MethodKind::kTree ||
+         method.kind == MethodKind::kHybrid ||
+         (method.kind == MethodKind::kButterfly &&
+          !std::has_single_bit(static_cast<unsigned>(network.workers)));
+}
 
 ExchangeCost reduction_cost(const Method& method, const Network& network,
                             double bytes) {

@@ -142,7 +142,8 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
   if (method.factors && workload.with_factors)
     return workload.with_factors(network.workers, network.link,
                                  workload.flop_rate);
-  return workload.buckets;
+  return workload.buckets_for ? workload.buckets_for(network.workers)
+                              : workload.buckets;
 }
 
 Result<StepTimes> simulate_step(const Method& method, const Network& network,
