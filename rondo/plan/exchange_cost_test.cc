@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "rondo/plan/closed_forms.h"
 #include "rondo/plan/method_plans.h"
 #include "rondo/plan/network_simulator.h"

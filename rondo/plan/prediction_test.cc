@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/sweeps.h"
 
