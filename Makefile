@@ -15,7 +15,7 @@ help:
 	@echo 'make demo     set up, build, and train a network with four workers'
 	@echo 'make test     set up, build, and run every test'
 	@echo 'make build    set up and build into build/; the command is build/rondo'
-	@echo 'make torch    build rondo.torch too, the backend for PyTorch'
+	@echo 'make torch    build what is for PyTorch too: rondo.torch, DDP in C++'
 	@echo 'make test-torch  install PyTorch, build rondo.torch and test it'
 	@echo 'make debug    the same without optimisation, into build-debug/'
 	@echo 'make asan     build and test with the address and UB sanitizers'
@@ -58,9 +58,12 @@ test: setup-test build
 
 torch: setup-torch
 	@$(call configure,release -DRONDO_TORCH=ON)
-	cmake --build build -j $(JOBS) --target rondo_torch _core rondo_cli
+	cmake --build build -j $(JOBS) --target rondo_torch rondo_libtorch _core rondo_cli
 
 test-torch: setup-test torch
+	cmake --build build -j $(JOBS) --target rondo_libtorch_test rondo_ddp_trainer \
+	  torch_fashion_mnist
+	build/tests/torch_test
 	$(PYTHON) -m pytest -q --timeout=120 tests/pytorch
 
 debug: setup-build

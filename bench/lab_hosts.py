@@ -21,7 +21,8 @@ class LabHosts:
 
     def __enter__(self):
         subprocess.run(
-            [LAB, "up", str(self.count), "--rate", self.rate, "--name", self.name],
+            [LAB, "up", "--hosts", str(self.count), "--rate", self.rate]
+            + ["--name", self.name],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -126,6 +126,7 @@ set(headers
   rondo/train/factors.h
   rondo/train/graph_iterator.h
   rondo/train/joint_gradients.h
+  rondo/train/merged_trace.h
   rondo/train/saver.h
   rondo/train/strategy.h
   rondo/tensor/dtype.h
@@ -143,6 +144,9 @@ install(TARGETS rondo EXPORT rondoTargets
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET rondo_cli)
   install(TARGETS rondo_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # What `rondo lab` runs.
+  install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/lab
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo)
 endif()
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_dir})
 configure_package_config_file(

@@ -10,6 +10,9 @@ from ranks import wait_until
 
 # Later than the first checkpoint that is not of the beginning.
 LATE = 7
+# Steps of a synchronous training in which one worker stands still: another brings
+# gradients in its place, and must not come to the end meanwhile.
+MANY = 400
 STAGES = pytest.mark.parametrize(
     "stop",
     [{"init": 0}, {"run": LATE}, {"between": LATE}, {"save": LATE}],
@@ -86,7 +89,7 @@ def test_a_backup_worker_killed(training):
 
 @pytest.mark.parametrize("stage", ["run", "between"])
 def test_a_worker_killed_that_the_others_wait_for(training, stage):
-    t = training(aggregate=2)
+    t = training(aggregate=2, last=MANY)
     chief, other = t.start(0), t.start(1, **{stage: LATE})
     other.reaches(stage)
     other.kill()
@@ -99,7 +102,7 @@ def test_a_worker_killed_that_the_others_wait_for(training, stage):
 
 @pytest.mark.parametrize("stage", ["run", "between"])
 def test_a_parameter_server_killed_in_synchronous_training(training, stage):
-    t = training(aggregate=2)
+    t = training(aggregate=2, last=MANY)
     chief, other = t.start(0, **{stage: LATE}), t.start(1)
     chief.reaches(stage)
     before = t.saved()
@@ -113,7 +116,7 @@ def test_a_parameter_server_killed_in_synchronous_training(training, stage):
 
 @pytest.mark.parametrize("stage", ["run", "between"])
 def test_a_chief_killed_in_synchronous_training(training, stage):
-    t = training(aggregate=2)
+    t = training(aggregate=2, last=MANY)
     chief, other = t.start(0, **{stage: LATE + 2}), t.start(1)
     chief.reaches(stage)
     before = t.saved()

@@ -1,4 +1,4 @@
-"""Jobs over several hosts of scripts/lab: ring between, shared memory within."""
+"""Jobs over several hosts of rondo lab: ring between, shared memory within."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def lab(*arguments):
 @pytest.fixture(scope="module")
 def addresses():
     """Of three hosts whose links carry 1 Gbit/s."""
-    lab("up", "3", "--name", NAME, "--rate", "1gbit")
+    lab("up", "--hosts", "3", "--name", NAME, "--rate", "1gbit")
     try:
         shown = lab("run", "--name", NAME, "h0", "--", "printenv", "LAB_ADDRESS")
         prefix = shown.strip().rpartition(".")[0]

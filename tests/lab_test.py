@@ -1,4 +1,4 @@
-"""scripts/lab: hosts that are as separate as machines, and no trace after."""
+"""rondo lab: hosts that are as separate as machines, and no trace after."""
 
 import json
 import os
@@ -7,8 +7,9 @@ import signal
 import subprocess
 
 import pytest
+from ranks import RONDO, ROOT, wait_until
 
-LAB = pathlib.Path(__file__).resolve().parent.parent / "scripts" / "lab"
+LAB = ROOT / "scripts" / "lab"
 NAME = f"test_{os.getpid()}"
 
 pytestmark = pytest.mark.skipif(
@@ -52,9 +53,9 @@ def on(host, *command, name=NAME, check=True):
     return lab("run", "--name", name, host, "--", *command, check=check)
 
 
-def start(host, *command):
+def start(host, *command, name=NAME):
     return subprocess.Popen(
-        [LAB, "run", "--name", NAME, host, "--", *command],
+        [LAB, "run", "--name", name, host, "--", *command],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -75,7 +76,7 @@ def traces(name):
 
 @pytest.fixture(scope="module")
 def hosts():
-    lab("up", "3", "--name", NAME, "--rate", "100mbit")
+    lab("up", "--hosts", "3", "--name", NAME, "--rate", "100mbit")
     try:
         rows = json.loads(lab("list", "--json").stdout)
         yield next(row for row in rows if row["name"] == NAME)["addresses"]
@@ -134,8 +135,8 @@ def test_exit_codes_come_back(hosts):
 
 
 def test_up_again_is_the_same_lab_and_another_shape_is_refused(hosts):
-    lab("up", "3", "--name", NAME, "--rate", "100mbit")
-    other = lab("up", "2", "--name", NAME, check=False)
+    lab("up", "--hosts", "3", "--name", NAME, "--rate", "100mbit")
+    other = lab("up", "--hosts", "2", "--name", NAME, check=False)
     assert other.returncode and "down" in other.stderr
 
 
@@ -147,7 +148,7 @@ def test_unknown_host_and_lab_are_named(hosts):
 
 def test_two_labs_at_once_and_down_leaves_nothing(hosts):
     second = f"{NAME}_b"
-    lab("up", "1", "--name", second, "--rate", "none")
+    lab("up", "--hosts", "1", "--name", second, "--rate", "none")
     try:
         assert traces(second)
         address = on("h0", "sh", "-c", "echo $LAB_ADDRESS", name=second)
@@ -166,11 +167,12 @@ def test_two_labs_at_once_and_down_leaves_nothing(hosts):
 def test_with_cleans_up_after_failure_and_signal():
     name = f"{NAME}_w"
     inner = f'"{LAB}" run h0 -- hostname; exit 3'
-    done = lab("with", "1", "--name", name, "--", "sh", "-c", inner, check=False)
+    made = ["with", "--hosts", "1", "--name", name]
+    done = lab(*made, "--", "sh", "-c", inner, check=False)
     assert (done.stdout, done.returncode) == ("h0\n", 3)
     assert traces(name) == []
     running = subprocess.Popen(
-        [LAB, "with", "1", "--name", name, "--", "sh", "-c", "echo up; exec sleep 60"],
+        [LAB, *made, "--", "sh", "-c", "echo up; exec sleep 60"],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -178,3 +180,89 @@ def test_with_cleans_up_after_failure_and_signal():
     running.terminate()
     assert running.wait(20) == 128 + signal.SIGTERM
     assert traces(name) == []
+
+
+def test_with_cleans_up_when_it_is_killed():
+    name = f"{NAME}_k"
+    running = subprocess.Popen(
+        [LAB, "with", "--hosts", "1", "--name", name, "--", "sh", "-c"]
+        + ["echo $$; exec sleep 60"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    inner = running.stdout.readline().strip()
+    running.kill()
+    running.wait()
+    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
+    wait_until(lambda: not pathlib.Path(f"/proc/{inner}").exists(), 20, lambda: inner)
+
+
+def test_up_that_is_killed_leaves_nothing():
+    name = f"{NAME}_u"
+    building = subprocess.Popen([LAB, "up", "--hosts", "100", "--name", name])
+    wait_until(lambda: traces(name), 20, lambda: "it does not begin")
+    building.kill()
+    building.wait()
+    wait_until(lambda: not traces(name), 60, lambda: str(traces(name)))
+
+
+def test_two_racks_share_the_uplink():
+    name = f"{NAME}_r"
+    shape = ["--topology", "racks", "--rate", "1gbit", "--uplink", "50mbit"]
+    lab("up", "--hosts", "3", "--name", name, *shape)
+    try:
+        seconds = {}
+        # h0 and h1 are in the first rack, h2 in the second.
+        for target in ("h1", "h2"):
+            server = start(target, "python3", "-c", SERVE, name=name)
+            port = server.stdout.readline().strip()
+            send = ["python3", "-c", SEND, target, port, "1000000"]
+            seconds[target] = float(on("h0", *send, name=name).stdout)
+            assert server.wait(20) == 0
+    finally:
+        lab("down", "--name", name)
+    # 8 Mbit at 50 Mbit/s take 160 ms, but for the burst; at 1 Gbit/s 8.
+    assert seconds["h2"] > 0.1
+    assert traces(name) == []
+
+
+def test_a_job_finds_itself(hosts):
+    ranks = on_ranks(4, "sh", "-c", "echo $RONDO_RANK $LAB_HOST $RONDO_LOCAL_RANK")
+    assert sorted(ranks.stdout.splitlines()) == [
+        "0: 0 h0 0",
+        "1: 1 h0 1",
+        "2: 2 h1 0",
+        "3: 3 h2 0",
+    ]
+    done = subprocess.run(
+        [RONDO, "lab", "run", "--name", NAME, "-n", "3", "--"]
+        + [RONDO, "bench", "allreduce", "--sizes", "4K", "--seconds", "0.1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "3 ranks, tcp" in done.stdout
+
+
+def on_ranks(count, *command):
+    return lab("run", "--name", NAME, "-n", str(count), "--", *command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["up", "--hosts", "0"], "1 to 250"),
+        (["up", "--hosts", "2", "--rate", "fast"], "1gbit"),
+        (["up", "--hosts", "2", "--rate=-1gbit"], "1gbit"),
+        (["up", "--hosts", "2", "--uplink", "1gbit"], "--topology racks"),
+        (["up", "--hosts", "1", "--topology", "racks"], "two hosts"),
+        (["run", "--", "true"], "no lab"),
+        (["run"], "needs a command"),
+    ],
+)
+def test_what_cannot_work_is_explained(arguments, said):
+    done = lab(*arguments[:1], "--name", f"{NAME}_x", *arguments[1:], check=False)
+    assert done.returncode
+    assert said in done.stderr
+    assert traces(f"{NAME}_x") == []

@@ -27,7 +27,9 @@ struct CommandLine {
 void add_run_command(CLI::App& app, CommandLine& line);
 void add_agent_command(CLI::App& app, CommandLine& line);
 void add_bench_command(CLI::App& app, CommandLine& line);
+void add_lab_command(CLI::App& app, CommandLine& line);
 void add_parameter_server_command(CLI::App& app, CommandLine& line);
+void add_plan_command(CLI::App& app, CommandLine& line);
 void add_server_command(CLI::App& app, CommandLine& line);
 void add_train_command(CLI::App& app, CommandLine& line);
 void add_tune_command(CLI::App& app, CommandLine& line);

@@ -30,7 +30,9 @@ constexpr const char* kFooter =
     "\n"
     "DATA is fashion-mnist (Debian's dataset-fashion-mnist), cifar10 (the\n"
     "folder cifar-10-batches-bin), synthetic, a folder with idx or CIFAR-10\n"
-    "files, or, for gpt, a text file. Ctrl-C ends with a checkpoint.\n"
+    "files, a folder with a folder of images for each class, within train and\n"
+    "test or without, or, for gpt, a text file. Ctrl-C ends with a "
+    "checkpoint.\n"
     "On several hosts: rondo run --hosts a:2,b:2 -- rondo train ...";
 
 // For the checkpoint that Ctrl-C asks for.
@@ -164,6 +166,8 @@ void add_options(CLI::App& command, TrainArguments& args) {
          "Learning rate; sgd 0.1, momentum 0.05, adam 0.001 unless given");
   text("--decay", options.decay,
        "none, or cosine: the rate falls to 0 by the last step", "NAME");
+  text("--precision", options.precision,
+       "What products and convolutions are computed in: fp32 or bf16", "NAME");
   text("--wire", options.wire, "As what gradients travel: fp32 or bf16",
        "NAME");
   text("--factors", options.factors,
@@ -180,6 +184,10 @@ void add_options(CLI::App& command, TrainArguments& args) {
          "Steps between checkpoints; unless given, one with each epoch");
   text("--logdir", options.logdir, "Folder for TensorBoard's event files",
        "DIR");
+  text("--trace", options.trace,
+       "File for a Chrome trace of some steps of all workers", "FILE");
+  text("--trace-steps", options.trace_steps,
+       "Which steps; unless given, 10:14, the tenth to the 14th", "A:B");
   number("--log-every", options.log_every,
          "Steps between lines of progress; unless given, every 5 s");
   command.add_flag("--speedup", options.speedup,

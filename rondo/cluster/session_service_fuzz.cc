@@ -16,6 +16,7 @@
 #include "rondo/cluster/session_service.h"
 #include "rondo/graph/graph_io.h"
 #include "rondo/kernels/cpu/register.h"
+#include "rondo/runtime/contention.h"
 #include "rondo/runtime/master_impl.h"
 #include "rondo/runtime/session_placement.h"
 
@@ -23,6 +24,9 @@ using namespace rondo;
 
 // Without them, any device may have any node.
 void rondo::register_cpu_kernels(KernelRegistry& /*registry*/) {}
+std::vector<double> rondo::measure_contention(int /*nodes*/, int /*threads*/) {
+  return {1.5};
+}
 
 namespace {
 
@@ -68,7 +72,8 @@ class FakeSession final : public MasterImpl {
         placement_({.kind = options.placement,
                     .devices = devices,
                     .intra_op_threads = 1,
-                    .soft = options.allow_soft_placement}),
+                    .soft = options.allow_soft_placement,
+                    .one_process = true}),
         master_(of, master_options(options)) {}
   Resources& resources() override { std::abort(); }
 

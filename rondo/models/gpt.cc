@@ -16,7 +16,7 @@ constexpr double kStddev = 0.02;  // of weights at first
 }  // namespace
 
 GPT::GPT(GPTOptions options)
-    : options_(std::move(options)), layers_(options_.name) {
+    : options_(std::move(options)), layers_(options_.name, options_.compute) {
   if (options_.heads <= 0 || options_.width % options_.heads != 0)
     throw Error(Code::kInvalidArgument,
                 fmt::format("GPT: width {} must be a multiple of heads, {}",
@@ -41,7 +41,7 @@ Value GPT::operator()(Value tokens, bool training) {
   for (int i = 1; i <= options_.layers; ++i)
     x = block(x, fmt::format("block{}", i), places, training);
   x = layers_.layer_norm(x, "norm");
-  const Value logits = matmul(x, words, {.transpose_b = true});
+  const Value logits = layers_.product(x, words, true);
   return reshape(logits, Ints{-1, places, options_.vocabulary});
 }
 

@@ -13,6 +13,7 @@ struct GPTOptions {
   int64_t heads = 12;
   int64_t places = 1024;
   double dropout = 0;
+  DType compute = DType::kF32;  // see Layers
   std::string name = "gpt";
 };
 

@@ -97,6 +97,12 @@ Value Layers::get(Graph& graph, std::string_view name, const Shape& shape,
   return made;
 }
 
+Value Layers::product(Value x, Value kernel, bool transpose) const {
+  const Value y = matmul(cast(x, compute_), cast(kernel, compute_),
+                         {.transpose_b = transpose});
+  return cast(y, x.dtype());
+}
+
 Value Layers::dense(Value x, std::string_view name, int64_t units,
                     const Initial& initial) {
   const int64_t depth = known_extent(x, 1, name);
@@ -104,7 +110,7 @@ Value Layers::dense(Value x, std::string_view name, int64_t units,
   const Value kernel =
       get(graph, join(name, "kernel"), {depth, units}, initial);
   const Value bias = get(graph, join(name, "bias"), {units}, filled(0));
-  return bias_add(matmul(x, kernel), bias);
+  return bias_add(product(x, kernel), bias);
 }
 
 Value Layers::conv(Value x, std::string_view name, const ConvOptions& options) {
@@ -118,7 +124,8 @@ Value Layers::conv(Value x, std::string_view name, const ConvOptions& options) {
   const Value kernel = get(
       graph, join(name, "kernel"),
       {options.size, options.size, channels, options.filters}, options.initial);
-  const Value y = conv2d(x, kernel, window);
+  const Value y = cast(
+      conv2d(cast(x, compute_), cast(kernel, compute_), window), x.dtype());
   if (!options.bias) return y;
   const Value bias =
       get(graph, join(name, "bias"), {options.filters}, filled(0));

@@ -45,11 +45,17 @@ struct NormOptions {
 // the other saved. Belongs to one graph: that of the first call.
 class RONDO_API Layers {
  public:
-  explicit Layers(std::string scope) : scope_(std::move(scope)) {}
+  // `compute` is what products and convolutions are computed in: f32, or bf16,
+  // to which their inputs are rounded; their results are f32 again, as are
+  // variables.
+  explicit Layers(std::string scope, DType compute = DType::kF32)
+      : scope_(std::move(scope)), compute_(compute) {}
 
   // A variable of this name; throws when it is there with another shape.
   Value get(Graph& graph, std::string_view name, const Shape& shape,
             const Initial& initial, bool trainable = true);
+  // The product of matrices; of x and the second, transposed, where asked.
+  Value product(Value x, Value kernel, bool transpose = false) const;
   // x kernel + bias, of x [rows, features].
   Value dense(Value x, std::string_view name, int64_t units,
               const Initial& initial = glorot_uniform());
@@ -64,6 +70,7 @@ class RONDO_API Layers {
 
  private:
   const std::string scope_;
+  const DType compute_;
   std::map<std::string, Value, std::less<>> variables_;
 };
 

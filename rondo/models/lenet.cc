@@ -9,7 +9,7 @@
 namespace rondo::models {
 
 LeNet::LeNet(LeNetOptions options)
-    : options_(std::move(options)), layers_(options_.name) {}
+    : options_(std::move(options)), layers_(options_.name, options_.compute) {}
 
 Value LeNet::operator()(Value images, bool training) {
   Value x = images;

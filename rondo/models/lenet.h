@@ -11,6 +11,7 @@ struct LeNetOptions {
   int64_t classes = 10;
   double dropout = 0;
   std::string data_format = "NHWC";
+  DType compute = DType::kF32;  // see Layers
   std::string name = "lenet";
 };
 

@@ -22,7 +22,7 @@ Value first_state(Value x, int64_t units) {
 }  // namespace
 
 LSTM::LSTM(LSTMOptions options)
-    : options_(std::move(options)), layers_(options_.name) {}
+    : options_(std::move(options)), layers_(options_.name, options_.compute) {}
 
 Value LSTM::operator()(Value x) {
   x = transpose(x, {1, 0, 2});
@@ -47,12 +47,12 @@ std::vector<Value> LSTM::layer(Value x, const std::string& name) {
   // What the input gives to the gates does not wait for the steps before: one
   // product for all of them.
   const Value from_x =
-      bias_add(matmul(reshape(x, Ints{-1, features}), kernel_x), bias);
+      bias_add(layers_.product(reshape(x, Ints{-1, features}), kernel_x), bias);
   CellState state = {.h = first_state(x, options_.units)};
   state.c = state.h;
   std::vector<Value> outputs;
   for (const Value& now : unstack(reshape(from_x, Ints{steps, -1, gates}))) {
-    state = lstm_gates(now, matmul(state.h, kernel_h), state.c,
+    state = lstm_gates(now, layers_.product(state.h, kernel_h), state.c,
                        options_.forget_bias);
     outputs.push_back(state.h);
   }

@@ -12,6 +12,7 @@ struct LSTMOptions {
   int layers = 1;
   int64_t classes = 10;
   double forget_bias = 1;
+  DType compute = DType::kF32;  // see Layers
   std::string name = "lstm";
 };
 

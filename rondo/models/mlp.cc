@@ -7,7 +7,7 @@
 namespace rondo::models {
 
 MLP::MLP(MLPOptions options)
-    : options_(std::move(options)), layers_(options_.name) {}
+    : options_(std::move(options)), layers_(options_.name, options_.compute) {}
 
 Value MLP::operator()(Value x) {
   int number = 0;

@@ -8,6 +8,7 @@ namespace rondo::models {
 struct MLPOptions {
   Ints units = {1024, 1024};
   int64_t classes = 10;
+  DType compute = DType::kF32;  // see Layers
   std::string name = "mlp";
 };
 

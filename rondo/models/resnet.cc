@@ -9,7 +9,7 @@
 namespace rondo::models {
 
 ResNet::ResNet(ResNetOptions options)
-    : options_(std::move(options)), layers_(options_.name) {}
+    : options_(std::move(options)), layers_(options_.name, options_.compute) {}
 
 Value ResNet::operator()(Value images, bool training) {
   Value x =

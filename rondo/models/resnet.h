@@ -14,6 +14,7 @@ struct ResNetOptions {
   double momentum = 0.9;
   double epsilon = 1e-5;
   std::string data_format = "NHWC";
+  DType compute = DType::kF32;  // see Layers
   std::string name = "resnet";
 };
 

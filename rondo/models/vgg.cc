@@ -9,7 +9,7 @@
 namespace rondo::models {
 
 VGG::VGG(VGGOptions options)
-    : options_(std::move(options)), layers_(options_.name) {}
+    : options_(std::move(options)), layers_(options_.name, options_.compute) {}
 
 Value VGG::operator()(Value images, bool training) {
   Value x = images;

@@ -20,6 +20,7 @@ struct VGGOptions {
   int64_t classes = 1000;
   double dropout = 0.5;
   std::string data_format = "NHWC";
+  DType compute = DType::kF32;  // see Layers
   std::string name = "vgg";
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "rondo/graph/partition/copy_constants.h"
+#include "rondo/graph/passes/passes.h"
 #include "rondo/graph/placement/colocation.h"
 #include "rondo/graph/placement/resources.h"
 #include "rondo/kernels/kernel_registry.h"
@@ -47,10 +48,12 @@ void set_devices(const Placement& placement, Subgraph& step) {
 CostPlacement::CostPlacement(CostPlacementOptions options)
     : options_(std::move(options)) {}
 
-PlacementRequest CostPlacement::request() const {
+PlacementRequest CostPlacement::request(const Subgraph& step) const {
   PlacementRequest request;
+  for (const Node* node : ordered_nodes(step)) request.step.push_back(node);
   request.devices = options_.devices;
   request.costs = &costs_;
+  request.contention = contention_.value_or(std::vector<double>());
   request.has_kernel = [client = options_.devices[0].name](
                            const Node& node, const DeviceInfo& device) {
     return has_kernel(node, device, client);
@@ -85,10 +88,11 @@ Result<Placement> CostPlacement::find(const Graph& graph,
   const auto at = placed_.find(key_of(*step.graph));
   if (at != placed_.end()) return at->second;
   find_state(graph);
-  return rondo::place(*step.graph, request());
+  return rondo::place(*step.graph, request(step));
 }
 
 Status CostPlacement::place(const Graph& graph, Subgraph& step) {
+  share_common(step);
   RONDO_ASSIGN_OR_RETURN(Placement placement, find(graph, step));
   for (const auto& [what, device] : placement.state)
     before_.state.emplace(what, device);
@@ -105,14 +109,18 @@ bool CostPlacement::wants_times(int64_t run) {
 
 Result<bool> CostPlacement::place_again(const Graph& graph,
                                         const Timeline& times, Subgraph& step) {
+  share_common(step);
   const auto at = placed_.find(key_of(*step.graph));
   if (at == placed_.end()) return false;
   find_state(graph);
-  record_times(times, *step.graph, at->second, costs_);
+  if (!contention_)
+    contention_ = options_.measure_contention ? options_.measure_contention()
+                                              : std::vector<double>();
+  record_times(times, *step.graph, at->second, *contention_, costs_);
   Placement old = at->second;
   old.state = before_.state;
   RONDO_ASSIGN_OR_RETURN(Replacement again,
-                         replace_pays(*step.graph, old, request()));
+                         replace_pays(*step.graph, old, request(step)));
   // Either way, explain() tells what the step takes by what is known now.
   at->second = std::move(again.pays ? again.placement : again.old);
   if (!again.pays) return false;
@@ -120,10 +128,35 @@ Result<bool> CostPlacement::place_again(const Graph& graph,
   return true;
 }
 
-Result<std::string> CostPlacement::explain(const Graph& graph,
-                                           const Subgraph& step) {
+Result<std::string> CostPlacement::explain(const Graph& graph, Subgraph& step) {
+  share_common(step);
   RONDO_ASSIGN_OR_RETURN(const Placement placement, find(graph, step));
   return rondo::explain(placement);
+}
+
+const DeviceInfo* CostPlacement::device(const std::string& name) const {
+  const auto at = std::ranges::find_if(
+      options_.devices,
+      [&](const DeviceInfo& one) { return one.name.to_string() == name; });
+  return at == options_.devices.end() ? nullptr : &*at;
+}
+
+DelayOptions CostPlacement::delays() const {
+  DelayOptions delays;
+  delays.run_time = [this](const Node& node) {
+    const DeviceInfo* const there = device(node.device());
+    return there ? costs_.seconds(node, {there, 1})[0] : 0;
+  };
+  delays.transfer_time = [this](const Transfer& transfer, double bytes) {
+    const DeviceInfo* const from = device(transfer.from);
+    const DeviceInfo* const to = device(transfer.to);
+    if (!from || !to || !costs_.has_transfer(transfer.from, transfer.to) ||
+        (from->name.job == to->name.job && from->name.task == to->name.task))
+      return 0.0;
+    const DeviceLink link = costs_.link(*from, *to, {});
+    return link.latency + bytes / link.bytes_per_s;
+  };
+  return delays;
 }
 
 }  // namespace rondo

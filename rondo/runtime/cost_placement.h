@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rondo/graph/partition/delay_recvs.h"
 #include "rondo/graph/placement/placement.h"
 #include "rondo/graph/subgraph.h"
 #include "rondo/runtime/timeline.h"
@@ -18,6 +21,9 @@ struct CostPlacementOptions {
   std::vector<DeviceInfo> devices;
   // Whether a node that asks for a device that is not there goes elsewhere.
   bool soft = false;
+  // Measures how much nodes slow each other: PlacementRequest::contention.
+  // Called once, when there are first times to place by. None: they do not.
+  std::function<std::vector<double>()> measure_contention = {};
 };
 
 // Nodes with the same variable, queue and so on stay on the device that the
@@ -29,6 +35,7 @@ class RONDO_API CostPlacement {
 
   // Sets the device of every node of the step, which is part of `graph`, in
   // full, and gives each device a copy of the small constants that it takes.
+  // Nodes that compute the same become one, as they would on one device.
   Status place(const Graph& graph, Subgraph& step);
 
   // Which runs of a step, counted from 1, are to be timed: a few, ever further
@@ -40,17 +47,25 @@ class RONDO_API CostPlacement {
                            Subgraph& step);
 
   // Where the nodes of a step are, or would go, and why.
-  Result<std::string> explain(const Graph& graph, const Subgraph& step);
+  Result<std::string> explain(const Graph& graph, Subgraph& step);
+
+  // How long nodes and transfers take, for what receives tensors of other
+  // tasks. 0 for a transfer that was not measured, and within a process: it is
+  // not held back. Asks this one, as place() is.
+  DelayOptions delays() const;
 
   const CostModel& costs() const { return costs_; }
 
  private:
-  PlacementRequest request() const;
+  PlacementRequest request(const Subgraph& step) const;
+  // nullptr: it is not one of the session's.
+  const DeviceInfo* device(const std::string& name) const;
   void find_state(const Graph& graph);
   Result<Placement> find(const Graph& graph, const Subgraph& step);
 
   const CostPlacementOptions options_;
   CostModel costs_;
+  std::optional<std::vector<double>> contention_;  // once it was measured
   size_t seen_ = 0;   // nodes of the graph that find_state() has looked at
   Placement before_;  // has the `state` of all steps
   // By the names of the step's nodes.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/host_call.h"
@@ -167,6 +169,59 @@ TEST_F(SplitTest, WakingUpIsPartOfATransfer) {
   expect_joined();
 }
 
+// Two nodes of 10 ms, one after the other at first, on devices that slow each
+// other.
+class ContentionTest : public ReplacementTest {
+ protected:
+  // Whether they are on two devices once their times are known.
+  bool splits(double slower) {
+    placement_.emplace(
+        CostPlacementOptions{.devices = devices({kCpu0, kCpu1}),
+                             .measure_contention = [this, slower] {
+                               ++measured_;
+                               return std::vector{slower};
+                             }});
+    Subgraph first = step_of(y_);
+    placement_->place(g_, first).value();
+    EXPECT_EQ(measured_, 0) << "there is nothing to place by yet";
+    Timeline times;
+    times.add({.node = "a", .op = "Exp", .us = 1e4, .device = at(first, "a")});
+    times.add({.node = "b",
+               .op = "Tanh",
+               .start_us = 1e4,
+               .us = 1e4,
+               .device = at(first, "b")});
+    Subgraph again = step_of(y_);
+    return placement_->place_again(g_, times, again).value();
+  }
+  std::optional<CostPlacement> placement_;
+  int measured_ = 0;
+};
+
+TEST_F(ContentionTest, DecidesWhetherToSplit) {
+  EXPECT_TRUE(splits(1.2));
+  measured_ = 0;
+  EXPECT_FALSE(splits(1.9)) << "it gains less than a tenth";
+}
+
+TEST_F(ContentionTest, IsTakenOutOfWhatIsMeasured) {
+  ASSERT_TRUE(splits(1.2));
+  // As predicted: both at once take 12 ms.
+  Timeline times;
+  for (const char* node : {"a", "b"})
+    times.add(
+        {.node = node,
+         .op = "Any",
+         .us = 1.2e4,
+         .device = std::string(node == std::string("a") ? kCpu0 : kCpu1)});
+  Subgraph again = step_of(y_);
+  EXPECT_FALSE(placement_->place_again(g_, times, again).value());
+  const std::string text = placement_->explain(g_, again).value();
+  EXPECT_THAT(text, HasSubstr("predicted step: 12"));
+  EXPECT_THAT(text, HasSubstr("1.20 times where there are two"));
+  EXPECT_EQ(measured_, 1);
+}
+
 TEST_F(CostPlacementTest, WhereAVariableAsksToBe) {
   Value v;
   {
@@ -197,6 +252,52 @@ TEST_F(CostPlacementTest, SmallConstantsAreCopied) {
   EXPECT_NE(step.graph->find("a")->input(0), step.graph->find("b")->input(0));
 }
 
+// A tensor that went from one task to another in 2 ms is held back by as much
+// time; one that was not measured, or that is handed over, is not.
+TEST_F(CostPlacementTest, OnlyMeasuredTransfersAreHeldBack) {
+  const std::string a = "/job:a/task:0/cpu:0", b = "/job:a/task:1/cpu:0";
+  CostPlacement two({.devices = devices({a, b, "/job:a/task:0/cpu:1"})});
+  const auto seconds = [&](const std::string& from, const std::string& to) {
+    return two.delays().transfer_time({.from = from, .to = to}, 4);
+  };
+  {
+    const DeviceScope scope(g_, a);
+    make("Fill", {constant_ints(g_, {}), constant(g_, 1, DType::kF32)}, {},
+         "v");
+  }
+  const DeviceScope scope(g_, b);
+  const Value y = make("Exp", {g_.find("v")->output()}, {}, "y");
+  Subgraph step = step_of(y);
+  ASSERT_TRUE(two.place(g_, step).ok());
+  EXPECT_EQ(seconds(a, b), 0);
+  Timeline times;
+  times.add({.node = "v", .op = "Fill", .us = 10, .device = a, .bytes = {4}});
+  times.add({.node = "v/send", .op = "Send", .start_us = 10, .device = a});
+  times.add({.node = "v/recv", .op = "Recv", .us = 2010, .device = b});
+  times.add(
+      {.node = "y", .op = "Exp", .start_us = 2010, .us = 500, .device = b});
+  Subgraph again = step_of(y);
+  EXPECT_FALSE(two.place_again(g_, times, again).value());
+  EXPECT_NEAR(seconds(a, b), 2e-3, 1e-4);
+  EXPECT_EQ(seconds(b, a), 0) << "nothing went there";
+  EXPECT_EQ(seconds(a, "/job:a/task:0/cpu:1"), 0);
+  EXPECT_EQ(seconds(a, "/job:b/task:0/cpu:0"), 0) << "is not the session's";
+  EXPECT_NEAR(two.delays().run_time(*again.graph->find("y")), 5e-4, 1e-9);
+}
+
+TEST_F(CostPlacementTest, WhatComputesTheSameIsOneNode) {
+  const Value w = variable(g_, constant(g_, 1, DType::kF32), {.name = "w"});
+  const Value y = make(
+      "Mul", {make("Exp", {w}, {}, "a"), make("Exp", {w}, {}, "b")}, {}, "y");
+  Subgraph step = step_of(y);
+  placement_.place(g_, step).value();
+  const Node& product = *step.graph->find("y");
+  EXPECT_EQ(product.inputs()[0], product.inputs()[1]);
+  Subgraph other = step_of(y);
+  EXPECT_THAT(placement_.explain(g_, other).value(),
+              HasSubstr("the step does not run it"));
+}
+
 TEST_F(CostPlacementTest, FunctionsOfTheProgramStayInItsProcess) {
   CostPlacement two(
       {.devices = devices({"/job:a/task:0/cpu:0", "/job:a/task:1/cpu:0"})});
@@ -214,7 +315,8 @@ TEST_F(CostPlacementTest, FunctionsOfTheProgramStayInItsProcess) {
 
 TEST_F(CostPlacementTest, ExplainsWithoutPlacing) {
   const Value v = variable(g_, constant(g_, 1, DType::kF32), {.name = "v"});
-  EXPECT_THAT(placement_.explain(g_, step_of(v)).value(),
+  Subgraph step = step_of(v);
+  EXPECT_THAT(placement_.explain(g_, step).value(),
               HasSubstr("v     Variable"));
 }
 

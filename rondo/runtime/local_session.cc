@@ -142,7 +142,8 @@ class SeveralDevices final : public MasterImpl {
                  o.intra_op_threads > 0
                      ? o.intra_op_threads
                      : share_of_cores() / static_cast<int>(devices.size()),
-             .soft = o.allow_soft_placement}),
+             .soft = o.allow_soft_placement,
+             .one_process = true}),
         master_(g, master_options(o)) {}
 
   Resources& resources() override {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rondo/runtime/contention.h"
+
 namespace rondo {
 namespace {
 
@@ -16,15 +18,26 @@ std::vector<DeviceInfo> device_infos(const SessionPlacementOptions& options) {
   return infos;
 }
 
+int nodes_at_once(const SessionPlacementOptions& options) {
+  return static_cast<int>(options.devices.size()) *
+         std::max(1, options.inter_op_threads);
+}
+
 }  // namespace
 
 SessionPlacement::SessionPlacement(const SessionPlacementOptions& options)
     : placement_(
           std::in_place_type<ConstraintPlacement>,
           PlacementOptions{.devices = options.devices, .soft = options.soft}) {
-  if (options.kind == PlacementKind::kCost)
-    placement_.emplace<CostPlacement>(CostPlacementOptions{
-        .devices = device_infos(options), .soft = options.soft});
+  if (options.kind != PlacementKind::kCost) return;
+  CostPlacementOptions by_cost{.devices = device_infos(options),
+                               .soft = options.soft};
+  if (options.one_process)
+    by_cost.measure_contention = [nodes = nodes_at_once(options),
+                                  threads = options.intra_op_threads] {
+      return measure_contention(nodes, std::max(1, threads));
+    };
+  placement_.emplace<CostPlacement>(std::move(by_cost));
 }
 
 void SessionPlacement::serve(MasterOptions& options) {
@@ -40,6 +53,7 @@ void SessionPlacement::serve(MasterOptions& options) {
       placement_);
   auto* const by_cost = std::get_if<CostPlacement>(&placement_);
   if (!by_cost) return;
+  options.delay = by_cost->delays();
   options.wants_times = CostPlacement::wants_times;
   options.place_again = [by_cost](const Graph& graph, const Timeline& times,
                                   Subgraph& step) {

@@ -19,6 +19,9 @@ struct SessionPlacementOptions {
   int inter_op_threads = 1;
   int intra_op_threads = 1;
   bool soft = false;
+  // Whether all devices are of this process, so that it can measure how much
+  // they slow each other.
+  bool one_process = false;
 };
 
 class RONDO_API SessionPlacement {

@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "rondo/runtime/work_clock.h"
+
 namespace rondo {
 namespace {
 
@@ -28,6 +30,20 @@ Value value_of(const Graph& step, std::string_view base) {
   if (!node || output < 0 || output >= static_cast<int>(node->outputs().size()))
     return {};
   return node->output(output);
+}
+
+// The node of the step that an event is of; none for transfers.
+const Node* node_of(const Graph& step, const Event& event) {
+  return step.find(plain_name(event.node));
+}
+
+WorkClock clock_of(const std::vector<Event>& events, const Graph& step,
+                   std::span<const double> contention) {
+  std::vector<WorkClock::Run> runs;
+  for (const Event& event : events)
+    if (const Node* node = node_of(step, event); node && !node->op().waits)
+      runs.push_back({event.start_us, event.start_us + event.us});
+  return {runs, contention};
 }
 
 // When the operations of a device ran.
@@ -110,16 +126,20 @@ void record_transfers(const std::vector<Event>& events, const Graph& step,
 }  // namespace
 
 void record_times(const Timeline& times, const Graph& step,
-                  const Placement& placed, CostModel& costs) {
+                  const Placement& placed, std::span<const double> contention,
+                  CostModel& costs) {
   const std::vector<Event> events = times.events();
+  const WorkClock clock = clock_of(events, step, contention);
   // All iterations of a loop together.
   std::unordered_map<std::string_view, double> seconds;
   for (const Event& event : events) {
-    const std::string_view name = plain_name(event.node);
-    const Node* node = step.find(name);
+    const Node* node = node_of(step, event);
     if (!node) continue;
     // Who waits for an element or a lock does no work meanwhile.
-    seconds[node->name()] += node->op().waits ? 0 : event.us / 1e6;
+    seconds[node->name()] +=
+        node->op().waits
+            ? 0
+            : clock.alone({event.start_us, event.start_us + event.us}) / 1e6;
     for (size_t i = 0; i < event.bytes.size() && i < node->outputs().size();
          ++i)
       costs.record_output(node->name(), static_cast<int>(i), event.bytes[i]);

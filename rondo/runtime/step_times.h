@@ -1,6 +1,8 @@
 // What the times of a step tell a cost model.
 #pragma once
 
+#include <span>
+
 #include "rondo/graph/graph.h"
 #include "rondo/graph/placement/placement.h"
 #include "rondo/runtime/timeline.h"
@@ -8,8 +10,11 @@
 namespace rondo {
 
 // `step` are the nodes of the run that filled `times`, before it was cut, and
-// `placed` says where they were.
+// `placed` says where they were. What `contention`, of PlacementRequest, has
+// added to the times of nodes that ran at once is not recorded.
 RONDO_API void record_times(const Timeline& times, const Graph& step,
-                            const Placement& placed, CostModel& costs);
+                            const Placement& placed,
+                            std::span<const double> contention,
+                            CostModel& costs);
 
 }  // namespace rondo

@@ -1,28 +1,16 @@
 #include "rondo/runtime/timeline.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <thread>
+
+#include "rondo/runtime/trace_lines.h"
 
 namespace rondo {
 namespace {
 
 double microseconds(Clock::duration d) {
   return std::chrono::duration<double, std::micro>(d).count();
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<int>(c));
-    else
-      out += c;
-  }
-  return out + '"';
 }
 
 }  // namespace
@@ -54,29 +42,18 @@ double Timeline::now_us() const { return microseconds(Clock::now() - origin_); }
 
 std::string Timeline::to_json() const {
   // Each device is what the format calls a process.
-  const std::vector<Event> all = events();
   std::vector<std::string> devices;
-  std::string text;
-  auto add = [&](const std::string& line) {
-    text += fmt::format("{}\n{}", text.empty() ? "" : ",", line);
-  };
-  for (const Event& event : all) {
+  TraceLines lines;
+  for (const Event& event : events()) {
     auto at = std::find(devices.begin(), devices.end(), event.device);
+    const auto process = static_cast<int>(at - devices.begin());
     if (at == devices.end()) {
-      at = devices.insert(at, event.device);
-      if (!event.device.empty())
-        add(
-            fmt::format("{{\"name\": \"process_name\", \"ph\": \"M\", "
-                        "\"pid\": {}, \"args\": {{\"name\": {}}}}}",
-                        devices.size() - 1, quoted(event.device)));
+      devices.push_back(event.device);
+      if (!event.device.empty()) lines.name_process(process, event.device);
     }
-    add(fmt::format(
-        "{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"ts\": {:.3f}, "
-        "\"dur\": {:.3f}, \"pid\": {}, \"tid\": {}, \"args\": {{\"op\": {}}}}}",
-        quoted(event.node), quoted(event.op), event.start_us, event.us,
-        at - devices.begin(), event.thread, quoted(event.op)));
+    lines.add(event, process, event.thread);
   }
-  return fmt::format("{{\"traceEvents\": [{}\n]}}\n", text);
+  return lines.to_json();
 }
 
 }  // namespace rondo

@@ -14,6 +14,12 @@ bool is_product(const Node& node) {
          !node.attrs().get<bool>("transpose_b");
 }
 
+// A cast, where the product is computed in bf16, only rounds.
+bool hands_on(const Node& node) {
+  const std::string_view op = node.op().name;
+  return op == "Identity" || op == "Reshape" || op == "Cast";
+}
+
 int64_t columns_of(const Value& matrix) {
   const PartialShape& shape = matrix.shape();
   return shape.has_rank() && shape.rank() == 2 ? shape[1] : kAny;
@@ -34,8 +40,7 @@ std::optional<Factors> factors_of(Value gradient) {
   Factors factors;
   Node* node = gradient.node;
   for (; !is_product(*node); node = node->input(0).node) {
-    if (node->op().name != "Identity" && node->op().name != "Reshape")
-      return std::nullopt;
+    if (!hands_on(*node)) return std::nullopt;
     factors.way.push_back(node);
   }
   std::ranges::reverse(factors.way);

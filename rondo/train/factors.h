@@ -46,7 +46,8 @@ struct FactorOptions {
 struct Factors {
   Value left;
   Value right;
-  // From the product to the gradient: nodes that only hand it on or reshape it.
+  // From the product to the gradient: nodes that only hand it on, reshape it
+  // or give it another precision.
   std::vector<Node*> way = {};
 };
 

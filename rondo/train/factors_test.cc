@@ -47,6 +47,22 @@ TEST(Factors, OfATransposedWeightChangePlaces) {
   EXPECT_EQ(factors->right, layer.x);
 }
 
+// As where products are computed in bf16 and variables are f32.
+TEST(Factors, AreFoundBehindACast) {
+  Graph graph;
+  const Value x = placeholder(graph, {.shape = {kAny, 3}});
+  const Value w = variable(graph, zeros(graph, Shape{3, 5}));
+  const Value narrow = cast(x, DType::kBF16);
+  const Value y = cast(matmul(narrow, cast(w, DType::kBF16)), DType::kF32);
+  const Value gradient = dense_gradients(
+      std::vector{reduce_sum(make("Square", {y}))}, std::vector{w})[0];
+  const auto factors = factors_of(gradient);
+  ASSERT_TRUE(factors);
+  EXPECT_EQ(factors->left, narrow);
+  EXPECT_EQ(factors->right.dtype(), DType::kBF16);
+  EXPECT_EQ(product_of(*factors).dtype(), DType::kF32);
+}
+
 TEST(Factors, AreFoundBehindReshapes) {
   Layer layer;
   const Value shaped = identity(reshape(layer.gradient(), Ints{15}));

@@ -1,6 +1,7 @@
 // Batches: the examples of each step, in an order that all ranks share.
 #pragma once
 
+#include <future>
 #include <vector>
 
 #include "rondo/trainer/examples.h"
@@ -14,12 +15,12 @@ struct Batch {
   int64_t rows() const { return labels.shape()[0]; }
 };
 
-// Rows `rows` of the examples.
-Batch make_batch(const Examples& examples, ExampleKind kind,
-                 std::span<const int64_t> rows);
+// Rows `rows` of the examples. Fails where they have to be read and cannot be.
+Result<Batch> make_batch(const Examples& examples, ExampleKind kind,
+                         std::span<const int64_t> rows);
 // Rows from `first` to `last`, without it.
-Batch make_batch(const Examples& examples, ExampleKind kind, int64_t first,
-                 int64_t last);
+Result<Batch> make_batch(const Examples& examples, ExampleKind kind,
+                         int64_t first, int64_t last);
 
 // Each epoch goes through all examples in an order of its own, which depends on
 // the seed alone: where training stands is one number, its step. What does not
@@ -34,11 +35,17 @@ class Batches {
   int64_t steps_per_epoch() const { return examples_.count() / batch_; }
   // Of a step's batch, the share of one rank; the shares of all ranks are the
   // batch. `batch` is a multiple of `size`.
-  Batch share(int64_t step, int rank, int size);
+  // Where examples have to be read, that of the next step is read meanwhile.
+  Result<Batch> share(int64_t step, int rank, int size);
   // Which examples these are.
   std::vector<int64_t> rows(int64_t step, int rank, int size);
 
  private:
+  // Which examples are being read.
+  struct Ahead {
+    std::vector<int64_t> rows;
+    std::future<Result<Batch>> batch;
+  };
   void shuffle(int64_t epoch);
 
   const Examples& examples_;
@@ -47,6 +54,7 @@ class Batches {
   const uint64_t seed_;
   int64_t epoch_ = -1;          // of which order_ is
   std::vector<int64_t> order_;  // the examples of this epoch
+  Ahead ahead_;
 };
 
 }  // namespace rondo

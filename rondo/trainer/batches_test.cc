@@ -60,14 +60,15 @@ TEST(Batches, StepAndSeedDecide) {
 }
 
 TEST(Batches, AreWhatModelsAreFed) {
-  const Batch batch = make_batch(data().train, ExampleKind::kImages, 3, 5);
+  const Batch batch =
+      make_batch(data().train, ExampleKind::kImages, 3, 5).value();
   EXPECT_EQ(batch.inputs.shape(), (Shape{2, 2, 2, 1}));
   EXPECT_FLOAT_EQ(
       batch.inputs.span<float>()[4],
       static_cast<float>(data().train.inputs.span<uint8_t>()[16]) / 255);
   EXPECT_EQ(batch.labels.span<int64_t>()[1],
             data().train.labels.span<uint8_t>()[4]);
-  const Batch text = make_batch(data().train, ExampleKind::kText, 0, 1);
+  const Batch text = make_batch(data().train, ExampleKind::kText, 0, 1).value();
   EXPECT_EQ(text.inputs.dtype(), DType::kI64);
 }
 

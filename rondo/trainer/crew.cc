@@ -1,6 +1,7 @@
 #include "rondo/trainer/crew.h"
 
 #include "rondo/rendezvous/job_env.h"
+#include "rondo/train/merged_trace.h"
 
 namespace rondo {
 
@@ -40,6 +41,11 @@ Result<std::vector<double>> Crew::gather(std::span<const double> mine) {
   std::vector<double> all(mine.size() * static_cast<size_t>(size_));
   RONDO_RETURN_IF_ERROR(comm_.allgather(ConstView(mine), View(all)));
   return all;
+}
+
+Result<std::string> Crew::trace(const Timeline& mine) {
+  if (size_ == 1) return trace_of(mine);
+  return merged_trace(comm_, mine);
 }
 
 void Crew::begin(const StepNews& mine) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "rondo/collectives/communicator.h"
+#include "rondo/runtime/timeline.h"
 
 namespace rondo {
 
@@ -32,6 +33,8 @@ class Crew {
   Status sum(std::span<double> values);
   // Each worker's `mine` behind the other's.
   Result<std::vector<double>> gather(std::span<const double> mine);
+  // Of all workers, on rank 0; elsewhere nothing. No news are under way.
+  Result<std::string> trace(const Timeline& mine);
 
   // Sends the news of a step while the next one runs; finish() gives their
   // means.

@@ -5,6 +5,7 @@
 
 #include "rondo/trainer/cifar_files.h"
 #include "rondo/trainer/idx_files.h"
+#include "rondo/trainer/image_folder.h"
 #include "rondo/trainer/synthetic.h"
 #include "rondo/trainer/text_file.h"
 
@@ -70,17 +71,17 @@ constexpr Named kNamed[] = {
 Status find_path(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored) || has_idx_files(path) ||
-      has_cifar_files(path))
+      has_cifar_files(path) || has_image_folders(path))
     return {};
   if (std::filesystem::is_directory(path, ignored))
     return error(Code::kInvalidArgument,
                  "--data {}: neither train-images-idx3-ubyte[.gz] nor "
-                 "data_batch_1.bin is in this folder",
+                 "data_batch_1.bin nor folders of images are in this folder",
                  path);
   return error(Code::kInvalidArgument,
                "--data {}: no such file or folder; there are fashion-mnist, "
-               "cifar10, synthetic, folders with idx or CIFAR-10 files, and "
-               "text files",
+               "cifar10, synthetic, folders with idx or CIFAR-10 files or of "
+               "images, and text files",
                path);
 }
 
@@ -98,6 +99,10 @@ Result<TrainingData> load_data(const DataRequest& request) {
     if (request.data == named.name) return named.load(request);
   if (has_idx_files(request.data)) return load_idx_files(request.data);
   if (has_cifar_files(request.data)) return load_cifar_files(request.data);
+  if (has_image_folders(request.data))
+    return load_image_folder({.folder = request.data,
+                              .side = request.side,
+                              .channels = request.channels});
   return load_text_file(request.data, request.places);
 }
 

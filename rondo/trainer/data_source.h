@@ -10,7 +10,8 @@ namespace rondo {
 
 struct DataRequest {
   std::string data;  // "fashion-mnist", "cifar10", "synthetic", or a path
-  // Of synthetic data.
+  // Of synthetic data; a side and channels also of what images of a folder are
+  // made to fit.
   ExampleKind kind = ExampleKind::kImages;
   int64_t side = 28;
   int64_t channels = 1;
@@ -20,8 +21,8 @@ struct DataRequest {
   int64_t places = 64;
 };
 
-// A path is a folder with idx or CIFAR-10 files, or a text. Errors name the
-// file, and what provides it.
+// A path is a folder with idx or CIFAR-10 files or of images, or a text. Errors
+// name the file, and what provides it.
 Result<TrainingData> load_data(const DataRequest& request);
 
 // Whether load_data() would find a file to begin with; quick.

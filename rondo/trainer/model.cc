@@ -18,15 +18,17 @@
 namespace rondo {
 namespace {
 
-ModelFunction mlp(const TrainingData& data) {
+ModelFunction mlp(const TrainingData& data, DType compute) {
   models::MLPOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::MLP>(options);
   return [model](Value x, bool) { return (*model)(models::flatten(x)); };
 }
 
-ModelFunction lenet(const TrainingData& data) {
+ModelFunction lenet(const TrainingData& data, DType compute) {
   models::LeNetOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::LeNet>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
@@ -34,46 +36,50 @@ ModelFunction lenet(const TrainingData& data) {
 
 // Without dropout: its random numbers depend on the run and the rank, and the
 // curve of a training must not.
-ModelFunction vgg16(const TrainingData& data) {
+ModelFunction vgg16(const TrainingData& data, DType compute) {
   models::VGGOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   options.dropout = 0;
   auto model = std::make_shared<models::VGG>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
 }
 
-ModelFunction resnet50(const TrainingData& data) {
+ModelFunction resnet50(const TrainingData& data, DType compute) {
   models::ResNetOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::ResNet>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
 }
 
 // The rows of an image, one after another.
-ModelFunction lstm(const TrainingData& data) {
+ModelFunction lstm(const TrainingData& data, DType compute) {
   models::LSTMOptions options;
+  options.compute = compute;
   options.classes = data.classes;
   auto model = std::make_shared<models::LSTM>(options);
-  const Shape& shape = data.train.inputs.shape();
+  const Shape shape = data.train.input_shape();
   const Ints steps = {-1, shape[1], shape[2] * shape[3]};
   return [model, steps](Value x, bool) { return (*model)(reshape(x, steps)); };
 }
 
 // Small enough for a try on one machine.
-ModelFunction gpt(const TrainingData& data) {
+ModelFunction gpt(const TrainingData& data, DType compute) {
   models::GPTOptions options;
+  options.compute = compute;
   options.vocabulary = data.classes;
   options.layers = 4;
   options.width = 128;
   options.heads = 4;
-  options.places = data.train.inputs.shape()[1];
+  options.places = data.train.input_shape()[1];
   auto model = std::make_shared<models::GPT>(options);
   return [model](Value x, bool training) { return (*model)(x, training); };
 }
 
 // Lines of an image, or characters of a text.
 int64_t second_extent(const TrainingData& data) {
-  return data.train.inputs.shape()[1];
+  return data.train.input_shape()[1];
 }
 
 constexpr ExampleKind kImages = ExampleKind::kImages;
@@ -108,9 +114,9 @@ Value share_right(Value logits, Value labels) {
 }
 
 // Any number of rows like those of the examples.
-PartialShape batch_shape(const Tensor& examples) {
-  std::vector<int64_t> extents(examples.shape().extents().begin(),
-                               examples.shape().extents().end());
+PartialShape batch_shape(const Shape& examples) {
+  std::vector<int64_t> extents(examples.extents().begin(),
+                               examples.extents().end());
   extents[0] = kAny;
   return PartialShape(extents);
 }
@@ -146,7 +152,7 @@ Status fits(const ModelName& model, const TrainingData& data) {
                  model.name, model.kind == kImages ? "images" : "text",
                  data.name, data.kind == kImages ? "images" : "text");
   if (data.kind == ExampleKind::kText) return {};
-  const Shape& shape = data.train.inputs.shape();
+  const Shape shape = data.train.input_shape();
   if (shape[1] < model.least_side || shape[2] < model.least_side)
     return error(Code::kInvalidArgument,
                  "{} takes images of {} x {} or more, and those of {} are {} "
@@ -157,17 +163,19 @@ Status fits(const ModelName& model, const TrainingData& data) {
 }
 
 ModelGraph build_model(Graph& graph, const ModelName& model,
-                       const TrainingData& data) {
+                       const TrainingData& data, DType compute) {
   const DType dtype =
       data.kind == ExampleKind::kText ? DType::kI64 : DType::kF32;
   ModelGraph made;
-  made.inputs = placeholder(graph, {.dtype = dtype,
-                                    .shape = batch_shape(data.train.inputs),
-                                    .name = "inputs"});
-  made.labels = placeholder(graph, {.dtype = DType::kI64,
-                                    .shape = batch_shape(data.train.labels),
-                                    .name = "labels"});
-  const ModelFunction logits = model.make(data);
+  made.inputs =
+      placeholder(graph, {.dtype = dtype,
+                          .shape = batch_shape(data.train.input_shape()),
+                          .name = "inputs"});
+  made.labels =
+      placeholder(graph, {.dtype = DType::kI64,
+                          .shape = batch_shape(data.train.labels.shape()),
+                          .name = "labels"});
+  const ModelFunction logits = model.make(data, compute);
   const Value training = logits(made.inputs, true);
   made.loss = models::loss(made.labels, training);
   made.right = share_right(training, made.labels);

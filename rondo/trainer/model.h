@@ -22,7 +22,7 @@ struct ModelName {
   int64_t side = 28;
   int64_t channels = 1;
   int64_t examples = 4096;
-  ModelFunction (*make)(const TrainingData& data);
+  ModelFunction (*make)(const TrainingData& data, DType compute);
   // The most rows that a product of it has for an example; nullptr: one.
   int64_t (*rows)(const TrainingData& data) = nullptr;
 
@@ -45,9 +45,10 @@ struct ModelGraph {
   Value test_right;
 };
 
-// Throws where the model cannot take data of these shapes.
+// Products and convolutions are computed in `compute`. Throws where the model
+// cannot take data of these shapes.
 ModelGraph build_model(Graph& graph, const ModelName& model,
-                       const TrainingData& data);
+                       const TrainingData& data, DType compute = DType::kF32);
 // Whether the model can take this data.
 Status fits(const ModelName& model, const TrainingData& data);
 

@@ -1,5 +1,6 @@
 #include "rondo/trainer/one_worker.h"
 
+#include "rondo/base/cores.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/trainer/training_graph.h"
 
@@ -21,10 +22,23 @@ Result<double> one_worker_rate(const TrainOptions& options,
     const double passed = to_seconds(Clock::now() - start);
     if (step > kWarmSteps && passed >= worker.seconds)
       return static_cast<double>((step - kWarmSteps) * worker.batch) / passed;
-    RONDO_RETURN_IF_ERROR(
-        graph.step(session, batches.share(step, 0, 1), options.rate())
-            .status());
+    RONDO_ASSIGN_OR_RETURN(const Batch batch, batches.share(step, 0, 1));
+    RONDO_RETURN_IF_ERROR(graph.step(session, batch, options.rate()).status());
   }
+}
+
+Result<Comparison> compare_with_one_worker(const TrainOptions& options,
+                                           const ModelName& model,
+                                           const TrainingData& data,
+                                           const OneWorker& worker) {
+  Comparison than{.threads = worker.threads, .cores = available_cores()};
+  RONDO_ASSIGN_OR_RETURN(than.same_threads,
+                         one_worker_rate(options, model, data, worker));
+  RONDO_ASSIGN_OR_RETURN(
+      than.all_cores,
+      one_worker_rate(options, model, data,
+                      {.batch = options.batch, .threads = than.cores}));
+  return than;
 }
 
 }  // namespace rondo

@@ -1,8 +1,9 @@
-// one_worker_rate: what one worker alone would do, for comparison.
+// OneWorker: what one worker alone would do, for comparison.
 #pragma once
 
 #include "rondo/trainer/model.h"
 #include "rondo/trainer/train_options.h"
+#include "rondo/trainer/training_report.h"
 
 namespace rondo {
 
@@ -17,5 +18,11 @@ struct OneWorker {
 Result<double> one_worker_rate(const TrainOptions& options,
                                const ModelName& model, const TrainingData& data,
                                const OneWorker& worker);
+
+// With one like `worker`, and with one that has all cores and the whole batch.
+Result<Comparison> compare_with_one_worker(const TrainOptions& options,
+                                           const ModelName& model,
+                                           const TrainingData& data,
+                                           const OneWorker& worker);
 
 }  // namespace rondo

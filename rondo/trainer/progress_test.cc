@@ -6,14 +6,17 @@
 #include <memory>
 
 #include "rondo/trainer/training_report.h"
-#include "rondo/trainer/waiting_share.h"
 #include "rondo/trainer/worker_times.h"
 
 namespace rondo {
 namespace {
 
+using testing::ContainsRegex;
+using testing::DoubleEq;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 const ProgressNumbers kNumbers{.step = 25,
                                .loss = 0.5,
@@ -62,25 +65,6 @@ TEST(Progress, ABarIsWrittenOverItselfOnly) {
   EXPECT_THAT(written(0), Not(HasSubstr("\x1b")));
 }
 
-Timeline::Event event(const char* op, double start, double end) {
-  return {.node = op, .op = op, .start_us = start, .us = end - start};
-}
-
-TEST(WaitingShare, IsTimeOfExchangesAlone) {
-  EXPECT_EQ(waiting_share({}), 0);
-  EXPECT_EQ(waiting_share({event("MatMul", 0, 10)}), 0);
-  // Hidden behind computing until 6; from 6 to 8 nothing else runs.
-  EXPECT_DOUBLE_EQ(
-      waiting_share({event("MatMul", 0, 4), event("AllReduce", 3, 8),
-                     event("Relu", 4, 6), event("Update", 8, 10)}),
-      0.2);
-  // Two exchanges at once are waited for once.
-  EXPECT_DOUBLE_EQ(
-      waiting_share({event("MatMul", 0, 5), event("AllReduce", 4, 9),
-                     event("AllGatherRows", 5, 10)}),
-      0.5);
-}
-
 TEST(WorkerTimes, LeaveTheFirstStepOut) {
   WorkerTimes times;
   times.add(seconds(5), seconds(50));
@@ -102,7 +86,8 @@ TEST(TrainingReport, SaysWhatBecameOfIt) {
                         .accuracy = 0.9,
                         .checkpoint = "run/model-100",
                         .summary = "logs"};
-  report.workers = {{1000, 0.1, 0.2}, {1000, 0.1, 0.3}};
+  report.trace = "t.json (steps 10 to 14)";
+  report.workers = {{1000, 0.1, 0.05, {0, 0.15}}, {1000, 0.1, 0.3, {0.01, 0}}};
   report.comparison =
       Comparison{.same_threads = 1250, .all_cores = 2000, .cores = 2};
   report.travels = {{"dense1/kernel", "factors", 1.5e6},
@@ -118,7 +103,20 @@ TEST(TrainingReport, SaysWhatBecameOfIt) {
   EXPECT_THAT(text, HasSubstr("speed-up: 1.60 over one worker with 1 thread "
                               "(1250 images/s), 1.00 over one with all 2"));
   EXPECT_THAT(text, HasSubstr("checkpoint: run/model-100.safetensors"));
-  EXPECT_THAT(text, HasSubstr("70.0 %"));
+  EXPECT_THAT(text, HasSubstr("trace: t.json (steps 10 to 14)"));
+  EXPECT_THAT(text, ContainsRegex("0 +1000 +70.0 % +5.0 % +15.0 % 10.0 %\n"));
+  EXPECT_THAT(text, ContainsRegex("1 +1000 +59.0 % +30.0 % +1.0 % 10.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("\nstraggler: worker 1; the others waited for "
+                              "it for 15 % of their time\n"));
+  EXPECT_THAT(text, Not(HasSubstr("straggler: worker 0")));
+}
+
+TEST(Stragglers, AreThoseTheOthersWaitFor) {
+  EXPECT_THAT(stragglers({{.for_worker = {0}}}), ElementsAre());
+  EXPECT_THAT(stragglers({{.for_worker = {0, 0.5, 0.1}},
+                          {.for_worker = {0.05, 0, 0.1}},
+                          {.for_worker = {0.05, 0.7, 0}}}),
+              ElementsAre(Pair(1, DoubleEq(0.6)), Pair(2, DoubleEq(0.1))));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "rondo/trainer/data_source.h"
 #include "rondo/trainer/model.h"
 #include "rondo/trainer/optimizer_name.h"
+#include "rondo/trainer/step_trace.h"
 
 namespace rondo {
 namespace {
@@ -63,6 +64,14 @@ Status check_numbers(const TrainOptions& options) {
   return {};
 }
 
+Status check_trace(const TrainOptions& options) {
+  if (options.trace_steps.empty()) return {};
+  if (options.trace.empty())
+    return error(Code::kInvalidArgument,
+                 "--trace-steps needs --trace FILE, where they go");
+  return parse_step_range(options.trace_steps).status();
+}
+
 }  // namespace
 
 double TrainOptions::rate() const {
@@ -81,10 +90,13 @@ Status check(const TrainOptions& options) {
     return error(Code::kInvalidArgument, "--optimizer {}: there are {}",
                  options.optimizer, optimizer_names());
   RONDO_RETURN_IF_ERROR(one_of("--decay", options.decay, {"none", "cosine"}));
+  RONDO_RETURN_IF_ERROR(
+      one_of("--precision", options.precision, {"fp32", "bf16"}));
   RONDO_RETURN_IF_ERROR(one_of("--wire", options.wire, {"fp32", "bf16"}));
   RONDO_RETURN_IF_ERROR(
       one_of("--factors", options.factors, {"auto", "on", "off"}));
   RONDO_RETURN_IF_ERROR(check_numbers(options));
+  RONDO_RETURN_IF_ERROR(check_trace(options));
   RONDO_RETURN_IF_ERROR(check_strategy(options));
   if (options.resume && options.checkpoint.empty())
     return error(Code::kInvalidArgument,

@@ -23,18 +23,21 @@ struct TrainOptions {
   std::string optimizer = "momentum";
   double lr = 0;               // 0: what suits the optimizer
   std::string decay = "none";  // of the rate: none, or cosine to 0 at the end
-  std::string wire = "fp32";   // as what gradients travel
+  std::string precision = "fp32";  // of products and convolutions
+  std::string wire = "fp32";       // as what gradients travel
   // Whether those of fully connected layers travel as their factors.
   std::string factors = "auto";
   int64_t seed = 1;
 
   std::string checkpoint;  // a folder; empty: none
   bool resume = false;
-  int64_t save_every = 0;  // steps; 0: with each epoch
-  std::string logdir;      // of event files; empty: none
-  int64_t log_every = 0;   // steps; 0: every few seconds
-  bool speedup = false;    // measured at the end
-  int columns = 0;         // of the terminal; 0: there is none
+  int64_t save_every = 0;   // steps; 0: with each epoch
+  std::string logdir;       // of event files; empty: none
+  std::string trace;        // a file; empty: none
+  std::string trace_steps;  // "10:14"; empty: a few
+  int64_t log_every = 0;    // steps; 0: every few seconds
+  bool speedup = false;     // measured at the end
+  int columns = 0;          // of the terminal; 0: there is none
 
   // The rate, where it was not given.
   double rate() const;

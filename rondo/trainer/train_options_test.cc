@@ -67,6 +67,8 @@ TEST(TrainOptions, SayWhatToChange) {
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));
   EXPECT_THAT(said([](auto& o) { o.optimizer = "lion"; }),
               HasSubstr("there are sgd, momentum, adam"));
+  EXPECT_THAT(said([](auto& o) { o.precision = "fp16"; }),
+              HasSubstr("--precision fp16: there are fp32, bf16"));
   EXPECT_THAT(said([](auto& o) { o.wire = "fp8"; }),
               HasSubstr("there are fp32, bf16"));
   EXPECT_THAT(said([](auto& o) { o.factors = "of"; }),
@@ -76,6 +78,13 @@ TEST(TrainOptions, SayWhatToChange) {
   EXPECT_THAT(said([](auto& o) { o.lr = NAN; }), HasSubstr("--lr"));
   EXPECT_THAT(said([](auto& o) { o.epochs = 0; }), HasSubstr("--epochs 0"));
   EXPECT_THAT(said([](auto& o) { o.steps = -1; }), HasSubstr("--steps"));
+  EXPECT_THAT(said([](auto& o) { o.trace_steps = "1:2"; }),
+              HasSubstr("--trace-steps needs --trace FILE"));
+  EXPECT_THAT(said([](auto& o) {
+                o.trace = "trace.json";
+                o.trace_steps = "5";
+              }),
+              HasSubstr("--trace-steps 5: expected the first and the last"));
   EXPECT_THAT(said([](auto& o) { o.resume = true; }),
               HasSubstr("--resume needs --checkpoint DIR"));
 }

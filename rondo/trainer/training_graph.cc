@@ -17,7 +17,9 @@ TrainingGraph::TrainingGraph(const TrainOptions& options,
                              const ModelName& model, const TrainingData& data,
                              const Strategy& strategy) {
   graph_.set_seed(options.seed);
-  model_ = build_model(graph_, model, data);
+  model_ =
+      build_model(graph_, model, data,
+                  options.precision == "bf16" ? DType::kBF16 : DType::kF32);
   Rate rate = options.rate();
   if (options.decay != "none") {
     rate_ = placeholder(

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace rondo {
@@ -14,15 +16,21 @@ std::string counted(int64_t count, const char* noun) {
 
 std::string worker_table(const std::vector<WorkerLine>& workers,
                          const char* unit) {
-  std::string text =
-      fmt::format("  worker {:>10}/s  computing  waiting  input", unit);
+  std::string text = fmt::format(
+      "  worker {:>10}/s  computing  communication  for the slowest  input",
+      unit);
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     const WorkerLine& worker = workers[rank];
-    text += fmt::format("\n  {:>6} {:>12.0f} {:>8.1f} % {:>6.1f} % {:>4.1f} %",
-                        rank, worker.per_second,
-                        100 * (1 - worker.waiting - worker.input),
-                        100 * worker.waiting, 100 * worker.input);
+    text += fmt::format(
+        "\n  {:>6} {:>12.0f} {:>8.1f} % {:>12.1f} % {:>14.1f} % {:>4.1f} %",
+        rank, worker.per_second, 100 * worker.computing(),
+        100 * worker.communication, 100 * worker.slowest(), 100 * worker.input);
   }
+  for (const auto& [rank, share] : stragglers(workers))
+    text += fmt::format(
+        "\nstraggler: worker {}; the others waited for it for {:.0f} % of "
+        "their time",
+        rank, 100 * share);
   return text;
 }
 
@@ -56,6 +64,31 @@ std::string travel_text(const std::vector<Travel>& travels) {
 
 }  // namespace
 
+double WorkerLine::slowest() const {
+  return std::accumulate(for_worker.begin(), for_worker.end(), 0.0);
+}
+
+double WorkerLine::computing() const {
+  return std::max(0.0, 1 - input - communication - slowest());
+}
+
+std::vector<std::pair<int, double>> stragglers(
+    const std::vector<WorkerLine>& workers) {
+  constexpr double kLeast = 0.1;
+  std::vector<std::pair<int, double>> found;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    double sum = 0;
+    for (const WorkerLine& worker : workers)
+      if (rank < worker.for_worker.size()) sum += worker.for_worker[rank];
+    // It does not wait for itself.
+    const double share = sum / static_cast<double>(workers.size() - 1);
+    if (workers.size() > 1 && share >= kLeast)
+      found.emplace_back(static_cast<int>(rank), share);
+  }
+  std::ranges::sort(found, std::greater(), &std::pair<int, double>::second);
+  return found;
+}
+
 std::string report_text(const TrainOptions& options,
                         const TrainingReport& report, const char* unit) {
   const double all = std::accumulate(
@@ -80,6 +113,7 @@ std::string report_text(const TrainOptions& options,
     text += fmt::format("\ncheckpoint: {}.safetensors", report.checkpoint);
   if (!report.summary.empty())
     text += fmt::format("\nsummary: {}", report.summary);
+  if (!report.trace.empty()) text += fmt::format("\ntrace: {}", report.trace);
   return text;
 }
 

@@ -12,8 +12,13 @@ namespace rondo {
 
 struct WorkerLine {
   double per_second = 0;  // its own examples
-  double input = 0;       // shares of its time
-  double waiting = 0;
+  // Shares of its time; what is left it computes.
+  double input = 0;
+  double communication = 0;             // that nothing hides
+  std::vector<double> for_worker = {};  // waiting for each of the others
+
+  double slowest() const;  // waiting for all of them
+  double computing() const;
 };
 
 // Examples per second of one worker alone.
@@ -35,7 +40,13 @@ struct TrainingReport {
   std::vector<Travel> travels;  // of gradients, where they do
   std::string checkpoint;       // empty: none
   std::string summary;
+  std::string trace;
 };
+
+// Workers for whom the others waited a tenth of their time or more, with that
+// share, the worst first.
+std::vector<std::pair<int, double>> stragglers(
+    const std::vector<WorkerLine>& workers);
 
 // In lines, without the last one's end.
 std::string report_text(const TrainOptions& options,

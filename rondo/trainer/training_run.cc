@@ -6,13 +6,10 @@
 
 #include "rondo/base/cores.h"
 #include "rondo/trainer/one_worker.h"
-#include "rondo/trainer/waiting_share.h"
 
 namespace rondo {
 namespace {
 
-// A timeline costs a little; one step in so many has one.
-constexpr int64_t kLookEvery = 16;
 constexpr int64_t kTestRows = 250;  // at once
 
 const char* unit_of(const TrainingData& data) {
@@ -62,7 +59,12 @@ Status TrainingRun::begin() {
     else
       opened = log.status().with_context("--logdir");
   }
-  return crew_.agree(opened);
+  RONDO_RETURN_IF_ERROR(crew_.agree(opened));
+  if (options_.trace.empty() || first_ == total_) return {};
+  RONDO_ASSIGN_OR_RETURN(const StepRange steps,
+                         traced_steps(options_.trace_steps, total_ - first_));
+  trace_.emplace(options_.trace, steps);
+  return {};
 }
 
 Status TrainingRun::check_position(const Position& position) const {
@@ -114,6 +116,8 @@ double TrainingRun::rate() const {
 Status TrainingRun::steps() {
   while (step_ < total_ && !stopping_) {
     RONDO_RETURN_IF_ERROR(one_step());
+    if (trace_ && trace_->ends_with(step_ - first_))
+      RONDO_RETURN_IF_ERROR(write_trace());
     const bool epoch_ends =
         step_ % batches_.steps_per_epoch() == 0 || step_ == total_;
     const bool save_due =
@@ -130,16 +134,23 @@ Status TrainingRun::steps() {
 
 Status TrainingRun::one_step() {
   const auto start = Clock::now();
-  const Batch batch = batches_.share(step_, crew_.rank(), crew_.size());
+  RONDO_ASSIGN_OR_RETURN(const Batch batch,
+                         batches_.share(step_, crew_.rank(), crew_.size()));
   const auto made = Clock::now();
-  const bool look = crew_.size() > 1 && (step_ - first_) % kLookEvery == 1;
-  std::optional<Timeline> timeline;
-  if (look) timeline.emplace();
-  RONDO_ASSIGN_OR_RETURN(
-      const Score score,
-      graph_.step(*session_, batch, rate(), look ? &*timeline : nullptr));
-  times_.add(made - start, Clock::now() - made);
-  if (look) times_.add_waiting(waiting_share(timeline->events()));
+  const int64_t number = step_ - first_ + 1;
+  const bool traced = trace_ && trace_->contains(number);
+  const bool look = crew_.size() > 1 && !traced && StepLooks::due(number - 1);
+  std::optional<Timeline> own;
+  if (look) own.emplace();
+  RONDO_ASSIGN_OR_RETURN(const Score score,
+                         graph_.step(*session_, batch, rate(),
+                                     traced ? &trace_->timeline()
+                                     : look ? &*own
+                                            : nullptr));
+  const auto end = Clock::now();
+  times_.add(made - start, end - made);
+  if (look) times_.add_waiting(looks_.add(own->events()));
+  if (traced) trace_->add(number, start, made, end);
   const StepNews news = {score.loss, score.right, stop_.came() ? 1.0 : 0.0};
   // Workers that do not wait for each other have no news of common steps.
   if (!strategy_.in_step()) {
@@ -150,6 +161,24 @@ Status TrainingRun::one_step() {
   ++step_;
   crew_.begin(news);
   pending_ = true;
+  return {};
+}
+
+Status TrainingRun::unless_they_left(const Status& failure) {
+  if (!stop_.came() || strategy_.in_step()) return failure;
+  stopping_ = true;
+  return {};
+}
+
+// A trace that cannot be written does not end a training.
+Status TrainingRun::write_trace() {
+  RONDO_RETURN_IF_ERROR(settle());
+  if (stopping_) return {};
+  const auto text = crew_.trace(trace_->timeline());
+  if (!text.ok()) return unless_they_left(text.status());
+  if (!leads()) return {};
+  not_traced_ = trace_->write(*text);
+  if (!not_traced_.ok()) progress_.say(not_traced_.message());
   return {};
 }
 
@@ -213,19 +242,14 @@ Status TrainingRun::evaluate() {
   std::array<double, 2> sums{};
   for (int64_t row = first; row < last; row += kTestRows) {
     const int64_t end = std::min(row + kTestRows, last);
-    RONDO_ASSIGN_OR_RETURN(
-        const Score score,
-        graph_.test(*session_, make_batch(data_.test, data_.kind, row, end)));
+    RONDO_ASSIGN_OR_RETURN(const Batch batch,
+                           make_batch(data_.test, data_.kind, row, end));
+    RONDO_ASSIGN_OR_RETURN(const Score score, graph_.test(*session_, batch));
     sums[0] += score.loss * static_cast<double>(end - row);
     sums[1] += score.right * static_cast<double>(end - row);
   }
-  const Status summed = crew_.sum(sums);
-  // Who does not wait for the others may have left already.
-  if (!summed.ok() && stop_.came() && !strategy_.in_step()) {
-    stopping_ = true;
-    return {};
-  }
-  RONDO_RETURN_IF_ERROR(summed);
+  if (const Status summed = crew_.sum(sums); !summed.ok())
+    return unless_they_left(summed);
   const double loss = sums[0] / static_cast<double>(count);
   accuracy_ = sums[1] / static_cast<double>(count);
   if (!leads()) return {};
@@ -260,27 +284,44 @@ Status TrainingRun::save() {
   return {};
 }
 
-Result<TrainingReport> TrainingRun::report() {
-  const double share =
-      static_cast<double>(options_.batch) / static_cast<double>(crew_.size());
-  WorkerLine mine{.input = times_.input_share(),
-                  .waiting = times_.waiting_share()};
+// Shares of this worker's time.
+Result<WorkerLine> TrainingRun::line() {
+  WorkerLine mine{.input = times_.input_share()};
   if (times_.seconds() > 0)
-    mine.per_second =
-        share * static_cast<double>(times_.steps()) / times_.seconds();
-  RONDO_ASSIGN_OR_RETURN(
-      const std::vector<double> all,
-      crew_.gather(std::array{mine.per_second, mine.input, mine.waiting}));
+    mine.per_second = static_cast<double>(times_.steps() * options_.batch) /
+                      (crew_.size() * times_.seconds());
+  RONDO_ASSIGN_OR_RETURN(const WaitShares waits,
+                         looks_.divided(crew_, strategy_.in_step()));
+  // Looks are at steps, without their input.
+  const double steps = 1 - mine.input;
+  mine.communication = waits.communication * steps;
+  for (const double share : waits.for_worker)
+    mine.for_worker.push_back(share * steps);
+  mine.for_worker.resize(static_cast<size_t>(crew_.size()));
+  return mine;
+}
+
+Result<TrainingReport> TrainingRun::report() {
   TrainingReport report{.strategy = strategy_.name(),
                         .threads = share_of_cores(),
                         .steps = step_ - first_,
-                        .seconds = to_seconds(Clock::now() - started_),
                         .accuracy = accuracy_,
                         .travels = strategy_.travels(),
                         .checkpoint = saved_as_,
                         .summary = options_.logdir};
-  for (size_t i = 0; i < all.size(); i += 3)
-    report.workers.push_back({all[i], all[i + 1], all[i + 2]});
+  if (trace_ && not_traced_.ok())
+    report.trace = fmt::format("{} (steps {} to {})", trace_->path(),
+                               trace_->steps().first, trace_->steps().last);
+  RONDO_ASSIGN_OR_RETURN(const WorkerLine mine, line());
+  std::vector<double> numbers = {mine.per_second, mine.input,
+                                 mine.communication};
+  const size_t own = numbers.size();
+  numbers.insert(numbers.end(), mine.for_worker.begin(), mine.for_worker.end());
+  RONDO_ASSIGN_OR_RETURN(const std::vector<double> all, crew_.gather(numbers));
+  for (auto at = all.begin(); at != all.end(); at += numbers.size())
+    report.workers.push_back(
+        {at[0], at[1], at[2], {at + own, at + numbers.size()}});
+  report.seconds = to_seconds(Clock::now() - started_);
   return report;
 }
 
@@ -298,21 +339,14 @@ Status TrainingRun::end() {
   RONDO_ASSIGN_OR_RETURN(TrainingReport report, this->report());
   if (!leads()) return {};
   if (options_.speedup && step_ > first_) {
-    const int cores = available_cores();
-    Comparison than{.threads = report.threads, .cores = cores};
     RONDO_ASSIGN_OR_RETURN(
-        than.same_threads,
-        one_worker_rate(options_, model_, data_,
-                        {.batch = options_.batch / crew_.size(),
-                         .threads = report.threads}));
-    RONDO_ASSIGN_OR_RETURN(
-        than.all_cores,
-        one_worker_rate(options_, model_, data_,
-                        {.batch = options_.batch, .threads = cores}));
-    report.comparison = than;
+        report.comparison,
+        compare_with_one_worker(options_, model_, data_,
+                                {.batch = options_.batch / crew_.size(),
+                                 .threads = report.threads}));
   }
   progress_.say(report_text(options_, report, unit_of(data_)));
-  return not_saved_;
+  return not_saved_.ok() ? not_traced_ : not_saved_;
 }
 
 }  // namespace rondo

@@ -9,6 +9,8 @@
 #include "rondo/trainer/crew.h"
 #include "rondo/trainer/progress.h"
 #include "rondo/trainer/scalar_log.h"
+#include "rondo/trainer/step_looks.h"
+#include "rondo/trainer/step_trace.h"
 #include "rondo/trainer/stop_request.h"
 #include "rondo/trainer/training_graph.h"
 #include "rondo/trainer/training_report.h"
@@ -39,6 +41,10 @@ class TrainingRun {
   Status check_position(const Position& position) const;
   Status resume();
   Status one_step();
+  Status write_trace();
+  // A failure to talk to the others. When all were asked to end, those who do
+  // not wait for each other may have left already.
+  Status unless_they_left(const Status& failure);
   // Takes what the workers said of the last step.
   Status settle();
   Status take(const StepNews& news);
@@ -47,6 +53,7 @@ class TrainingRun {
   Status evaluate();
   Status save();
   ProgressNumbers numbers(const StepNews& news) const;
+  Result<WorkerLine> line();
   Result<TrainingReport> report();
 
   const TrainOptions& options_;
@@ -64,12 +71,15 @@ class TrainingRun {
   std::unique_ptr<ScalarLog> log_;
   Progress progress_;
   WorkerTimes times_;
+  StepLooks looks_;
+  std::optional<StepTrace> trace_;
   const Clock::time_point started_ = Clock::now();
   int64_t first_ = 0;  // the step it began with
   int64_t step_ = 0;   // steps that are done
   int64_t saved_ = -1;
   std::string saved_as_;
-  Status not_saved_;      // why the last checkpoint was not written
+  Status not_saved_;  // why the last checkpoint was not written
+  Status not_traced_;
   bool pending_ = false;  // whether news are under way
   bool stopping_ = false;
   std::optional<double> accuracy_;  // of the last test

@@ -10,8 +10,8 @@
 #include "checks.h"
 #include "durations.h"
 #include "errors.h"
-#include "mapped.h"
 #include "rondo/base/env.h"
+#include "rondo/torch/mapped.h"
 #include "signals.h"
 #include "stores.h"
 

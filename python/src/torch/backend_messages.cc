@@ -5,9 +5,9 @@
 
 #include "backend.h"
 #include "checks.h"
-#include "elements.h"
 #include "errors.h"
-#include "packed.h"
+#include "operators.h"
+#include "rondo/torch/packed.h"
 #include "signals.h"
 
 namespace rondo::torch {

@@ -1,8 +1,8 @@
 // The collectives that move elements and leave them as they are.
 #include "backend.h"
 #include "checks.h"
-#include "elements.h"
-#include "packed.h"
+#include "operators.h"
+#include "rondo/torch/packed.h"
 
 namespace rondo::torch {
 namespace {

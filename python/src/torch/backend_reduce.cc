@@ -1,8 +1,8 @@
 // The collectives that reduce.
 #include "backend.h"
 #include "checks.h"
-#include "elements.h"
-#include "packed.h"
+#include "operators.h"
+#include "rondo/torch/packed.h"
 #include "sparse.h"
 
 namespace rondo::torch {

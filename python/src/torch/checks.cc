@@ -3,7 +3,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <c10/util/Exception.h>
 
-#include "elements.h"
+#include "operators.h"
 
 namespace rondo::torch {
 

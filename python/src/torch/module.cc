@@ -6,7 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "backend.h"
-#include "mapped.h"
+#include "rondo/torch/mapped.h"
 #include "stores.h"
 
 namespace py = pybind11;

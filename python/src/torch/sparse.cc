@@ -1,7 +1,7 @@
 #include "sparse.h"
 
-#include "elements.h"
-#include "mapped.h"
+#include "operators.h"
+#include "rondo/torch/mapped.h"
 
 namespace rondo::torch {
 namespace {

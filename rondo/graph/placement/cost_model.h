@@ -53,6 +53,9 @@ class RONDO_API CostModel {
   void record_transfer(const std::string& from, const std::string& to,
                        double bytes, double seconds);
   bool has_run(std::string_view node) const;
+  bool has_transfer(const std::string& from, const std::string& to) const {
+    return transfers_.contains({from, to});
+  }
   const CostModelOptions& options() const { return options_; }
 
  private:

@@ -42,6 +42,11 @@ std::string explain(const Placement& placement) {
       "\npredicted step: {}; all on {}: {}; {} simulations\n\n",
       milliseconds(placement.step_seconds), placement.one_device,
       milliseconds(placement.one_device_seconds), placement.evaluations);
+  if (!placement.contention.empty())
+    text += fmt::format(
+        "nodes that run at once take longer: {:.2f} times where there are "
+        "two\n\n",
+        placement.contention[0]);
   std::vector<Row> devices = {{"device", "nodes", "busy", "state"}};
   for (const DeviceLoad& load : placement.devices)
     devices.push_back({load.device, fmt::format("{}", load.nodes),

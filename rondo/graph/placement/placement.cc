@@ -35,6 +35,12 @@ Status check(const Graph& graph, const PlacementRequest& request) {
                    "expected more than 0",
                    name, device.flops_per_s, device.bytes_per_s);
   }
+  for (const double slower : request.contention)
+    if (!(slower >= 1))
+      return error(Code::kInvalidArgument,
+                   "nodes that run at once take {} times as long: expected at "
+                   "least 1",
+                   slower);
   for (const Node* node : request.step)
     if (!node || &node->graph() != &graph)
       return error(Code::kInvalidArgument,
@@ -184,6 +190,7 @@ Result<Placement> place(const Graph& graph, const PlacementRequest& request) {
                                device, reasons.of(*node)});
   }
   placement.evaluations = simulator.runs();
+  placement.contention = request.contention;
   return placement;
 }
 

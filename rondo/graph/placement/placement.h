@@ -49,7 +49,8 @@ struct Placement {
   std::map<std::string, std::string> state;
   // What was asked for and not done, line by line.
   std::vector<std::string> notes;
-  int evaluations = 0;  // simulations that it took
+  int evaluations = 0;             // simulations that it took
+  std::vector<double> contention;  // as the request had it
 
   const std::string& device_of(const Node& node) const {
     return nodes[static_cast<size_t>(node.id())].device;
@@ -67,7 +68,11 @@ struct SearchBudget {
 
 struct PlacementRequest {
   std::vector<DeviceInfo> devices;
-  DeviceLinks links = {};            // those that differ from default_link()
+  DeviceLinks links = {};  // those that differ from default_link()
+  // How many times as long a node takes when two nodes, three, … of all devices
+  // run at once: [0] for two. More count as the last. None: they do not slow
+  // each other. Costs are those of nodes that run alone.
+  std::vector<double> contention = {};
   const CostModel* costs = nullptr;  // none: estimates
   // Whether a device can run a node; none: any device any node.
   std::function<bool(const Node&, const DeviceInfo&)> has_kernel = {};

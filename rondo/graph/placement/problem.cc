@@ -46,6 +46,7 @@ class Maker {
  private:
   void add_devices() {
     problem_.devices = static_cast<int>(request_.devices.size());
+    problem_.contention = request_.contention;
     for (const DeviceInfo& from : request_.devices) {
       problem_.threads.push_back(std::max(1, from.threads));
       problem_.memory.push_back(from.memory);

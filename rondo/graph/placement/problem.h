@@ -49,10 +49,11 @@ struct PlacementProblem {
   std::vector<Item> items;
   std::vector<Group> groups;
   int devices = 0;
-  int outs = 0;                   // of all items
-  std::vector<int> threads;       // by device
-  std::vector<double> memory;     // by device; 0: without bound
-  std::vector<DeviceLink> links;  // from * devices + to
+  int outs = 0;                    // of all items
+  std::vector<int> threads;        // by device
+  std::vector<double> memory;      // by device; 0: without bound
+  std::vector<DeviceLink> links;   // from * devices + to
+  std::vector<double> contention;  // as PlacementRequest has it
   const DeviceLink& link(int from, int to) const {
     return links[static_cast<size_t>(from) * static_cast<size_t>(devices) +
                  static_cast<size_t>(to)];

@@ -24,7 +24,8 @@ Simulator::Simulator(const PlacementProblem& problem)
       ready_(at(problem.devices)),
       idle_(at(problem.devices)),
       link_free_(problem.links.size()),
-      sent_(at(problem.outs * problem.devices), -1) {
+      sent_(at(problem.outs * problem.devices), -1),
+      end_event_(problem.items.size(), -1) {
   schedule_.start.resize(problem.items.size());
   schedule_.end.resize(problem.items.size());
   schedule_.busy.resize(at(problem.devices));
@@ -42,6 +43,7 @@ void Simulator::reset() {
     idle_[at(d)] = problem_.threads[at(d)];
   }
   events_.clear();
+  running_.clear();
   next_order_ = 0;
   ++runs_;
 }
@@ -53,6 +55,7 @@ bool Simulator::later(int a, int b) const {
 }
 
 void Simulator::post(double time, int item, int out, int device) {
+  if (out < 0) end_event_[at(item)] = next_order_;
   events_.push_back({time, next_order_++, item, out, device});
   std::ranges::push_heap(events_, std::greater<>());
 }
@@ -76,6 +79,29 @@ void Simulator::start_ready(int device, double now) {
     schedule_.end[at(item)] = now + seconds;
     schedule_.busy[at(device)] += seconds;
     post(now + seconds, item, -1, device);
+    // What takes no time slows nobody.
+    if (!problem_.contention.empty() && seconds > 0)
+      running_.push_back({item, device, 1});
+  }
+}
+
+// What is left of each item that runs takes as much longer as there are others.
+void Simulator::set_pace(double now) {
+  if (problem_.contention.empty()) return;
+  const size_t others = running_.size() - (running_.empty() ? 0 : 1);
+  const double slower =
+      others == 0
+          ? 1
+          : problem_
+                .contention[std::min(others, problem_.contention.size()) - 1];
+  for (Running& running : running_) {
+    if (running.slower == slower) continue;
+    double& end = schedule_.end[at(running.item)];
+    const double changed = now + (end - now) * slower / running.slower;
+    schedule_.busy[at(running.device)] += changed - end;
+    end = changed;
+    running.slower = slower;
+    post(end, running.item, -1, running.device);
   }
 }
 
@@ -107,6 +133,7 @@ void Simulator::give(int item, int out, double now) {
 }
 
 void Simulator::item_ended(int item, double now) {
+  std::erase_if(running_, [&](const Running& r) { return r.item == item; });
   ++idle_[at(device_of(item))];
   schedule_.seconds = std::max(schedule_.seconds, now);
   schedule_.mean_end += now / static_cast<double>(problem_.items.size());
@@ -125,6 +152,7 @@ const Schedule& Simulator::run(const Assignment& assignment) {
     arrived(static_cast<int>(i));
   }
   for (int d = 0; d < problem_.devices; ++d) start_ready(d, 0);
+  set_pace(0);
   while (!events_.empty()) {
     // All that happens at one time comes before what it makes ready starts, so
     // that priority decides.
@@ -134,7 +162,9 @@ const Schedule& Simulator::run(const Assignment& assignment) {
       const Event event = events_.back();
       events_.pop_back();
       if (event.out < 0) {
-        item_ended(event.item, now);
+        // Unless its end has been put off, or comes earlier.
+        if (event.order == end_event_[at(event.item)])
+          item_ended(event.item, now);
         continue;
       }
       const auto& out = problem_.items[at(event.item)].outs[at(event.out)];
@@ -142,6 +172,7 @@ const Schedule& Simulator::run(const Assignment& assignment) {
         if (device_of(user) == event.device) arrived(user);
     }
     for (int d = 0; d < problem_.devices; ++d) start_ready(d, now);
+    set_pace(now);
   }
   return schedule_;
 }

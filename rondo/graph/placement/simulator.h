@@ -5,7 +5,8 @@
 // first. What an item gives is there at once for items of its device, and sent
 // once to each other device that needs it. A link carries one tensor at a time,
 // in the order in which they were made; a tensor occupies it for bytes / speed
-// and arrives a latency later.
+// and arrives a latency later. Where items slow each other (contention), all
+// that run change their pace whenever one begins or ends.
 #pragma once
 
 #include <vector>
@@ -69,6 +70,7 @@ class Simulator {
   void arrived(int item);
   void give(int item, int out, double now);
   void start_ready(int device, double now);
+  void set_pace(double now);
   // By priority, then in the order of items.
   bool later(int a, int b) const;
   int device_of(int item) const {
@@ -86,6 +88,14 @@ class Simulator {
   std::vector<int> sent_;                // out * devices + to: which run
   std::vector<Event> events_;            // a heap
   int next_order_ = 0;
+  // Where items slow each other: those that run, and how much each is slowed.
+  struct Running {
+    int item;
+    int device;
+    double slower;
+  };
+  std::vector<Running> running_;
+  std::vector<int> end_event_;  // by item: the order of the one that counts
   int runs_ = 0;
 };
 

@@ -149,5 +149,49 @@ TEST(Simulator, GivesTheSameAgain) {
   EXPECT_DOUBLE_EQ(simulator.score({0, 1}).seconds, 4.5);
 }
 
+// On two devices that slow each other by half.
+TEST(Simulator, ItemsThatRunAtOnceTakeLonger) {
+  Step s;
+  s.problem.contention = {1.5};
+  s.add({}, 2);
+  s.add({}, 4);
+  const Schedule apart = s.run({0, 1});
+  // Both at once, then what is left of the second alone.
+  EXPECT_DOUBLE_EQ(apart.end[0], 3);
+  EXPECT_DOUBLE_EQ(apart.end[1], 5);
+  EXPECT_DOUBLE_EQ(apart.busy[0], 3);
+  EXPECT_DOUBLE_EQ(apart.busy[1], 5);
+  const Schedule together = s.run({0, 0});
+  EXPECT_DOUBLE_EQ(together.seconds, 6);
+}
+
+TEST(Simulator, AnItemThatBeginsLaterSlowsTheRest) {
+  Step s;
+  s.problem.contention = {2};
+  s.add({}, 4);
+  const int first = s.add({}, 1);
+  s.add({first}, 1);
+  const Schedule schedule = s.run({0, 1, 1});
+  EXPECT_DOUBLE_EQ(schedule.end[1], 2);
+  EXPECT_DOUBLE_EQ(schedule.end[2], 4);
+  EXPECT_DOUBLE_EQ(schedule.end[0], 6);
+}
+
+TEST(Simulator, WhatTakesNoTimeSlowsNobody) {
+  Step s;
+  s.problem.contention = {2};
+  s.add({}, 4);
+  s.add({}, 0);
+  EXPECT_EQ(s.run({0, 1}).seconds, 4);
+}
+
+TEST(Simulator, MoreThanWereMeasuredCountAsTheLast) {
+  Step s;
+  s.problem.threads = {2, 2};
+  s.problem.contention = {1.5, 2};
+  for (int i = 0; i < 4; ++i) s.add({}, 1);
+  EXPECT_DOUBLE_EQ(s.run({0, 0, 1, 1}).seconds, 2);
+}
+
 }  // namespace
 }  // namespace rondo

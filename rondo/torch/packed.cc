@@ -1,8 +1,8 @@
-#include "packed.h"
+#include "rondo/torch/packed.h"
 
 #include <algorithm>
 
-#include "mapped.h"
+#include "rondo/torch/mapped.h"
 
 namespace rondo::torch {
 namespace {

@@ -1,9 +1,7 @@
-// Elements: a tensor's elements as Rondo sees them.
+// Operators: c10d's as Rondo's, and for which tensors they are defined.
 //
-// Rondo knows the real dtypes; what it does not know travels as one that it
-// does: a complex number as two real ones, unsigned numbers as signed ones of
-// the same width, all else (float8, quantised) as bytes. What only travels
-// needs no more; what is reduced is checked by reduce_op().
+// What only travels may be of any dtype (rondo/torch/elements.h); what is
+// reduced is checked by reduce_op().
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,13 +9,9 @@
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
 #include "rondo/collectives/communicator.h"
+#include "rondo/torch/elements.h"
 
 namespace rondo::torch {
-
-// Of a contiguous tensor.
-View view_of(const at::Tensor& tensor);
-// How many of Rondo's elements one of the tensor's is.
-int64_t per_element(at::ScalarType dtype);
 
 // The operator for elements of this dtype; throws when there is none. What
 // PREMUL_SUM multiplies is prepared by scale().

@@ -1,36 +1,9 @@
-#include "elements.h"
+#include "operators.h"
 
 #include <c10/util/Exception.h>
 
 namespace rondo::torch {
 namespace {
-
-struct Kind {
-  DType dtype;
-  int64_t per;  // of Rondo's elements in one
-};
-
-Kind kind_of(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble: return {DType::kF64, 1};
-    case at::kFloat: return {DType::kF32, 1};
-    case at::kHalf: return {DType::kF16, 1};
-    case at::kBFloat16: return {DType::kBF16, 1};
-    case at::kLong:
-    case at::kUInt64: return {DType::kI64, 1};
-    case at::kInt:
-    case at::kUInt32: return {DType::kI32, 1};
-    case at::kShort:
-    case at::kUInt16: return {DType::kI16, 1};
-    case at::kChar: return {DType::kI8, 1};
-    case at::kByte: return {DType::kU8, 1};
-    case at::kBool: return {DType::kBool, 1};
-    case at::kComplexDouble: return {DType::kF64, 2};
-    case at::kComplexFloat: return {DType::kF32, 2};
-    case at::kComplexHalf: return {DType::kF16, 2};
-    default: return {DType::kU8, static_cast<int64_t>(c10::elementSize(dtype))};
-  }
-}
 
 bool is_unsigned_as_signed(at::ScalarType dtype) {
   return dtype == at::kUInt16 || dtype == at::kUInt32 || dtype == at::kUInt64;
@@ -42,7 +15,7 @@ bool reducible(ReduceOp op, at::ScalarType dtype) {
     return op == ReduceOp::kSum || op == ReduceOp::kAvg;
   if (is_unsigned_as_signed(dtype))
     return op != ReduceOp::kMin && op != ReduceOp::kMax && op != ReduceOp::kAvg;
-  const Kind kind = kind_of(dtype);
+  const ElementKind kind = kind_of(dtype);
   return kind.per == 1 && (kind.dtype != DType::kU8 || dtype == at::kByte);
 }
 
@@ -63,14 +36,6 @@ ReduceOp rondo_op(c10d::ReduceOp::RedOpType op) {
 }
 
 }  // namespace
-
-View view_of(const at::Tensor& tensor) {
-  const Kind kind = kind_of(tensor.scalar_type());
-  return {const_cast<void*>(tensor.const_data_ptr()), tensor.numel() * kind.per,
-          kind.dtype};
-}
-
-int64_t per_element(at::ScalarType dtype) { return kind_of(dtype).per; }
 
 ReduceOp reduce_op(const c10d::ReduceOp& op, at::ScalarType dtype) {
   const ReduceOp found = rondo_op(op.op_);

@@ -1,4 +1,4 @@
-#include "mapped.h"
+#include "rondo/torch/mapped.h"
 
 #include <ATen/EmptyTensor.h>
 

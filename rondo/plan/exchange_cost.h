@@ -1,0 +1,27 @@
+// What one exchange costs by a method, in closed form: for any number of
+// workers, without looking at messages one by one.
+//
+// The busiest link decides, and latencies are added where messages wait for
+// each other. For the tree, the hybrid, and the butterfly of a number of
+// workers that is no power of two this is a lower bound: some links wait for
+// others.
+#pragma once
+
+#include "rondo/plan/method.h"
+
+namespace rondo {
+
+struct ExchangeCost {
+  double worker_bytes = 0;  // that a worker sends, on average
+  double link_bytes = 0;    // through the busiest host's link, one way
+  double seconds = 0;
+  double startup = 0;  // of these: while the links could serve another one
+};
+
+// `bytes` of each worker, added up over all of them.
+ExchangeCost reduction_cost(const Method& method, const Network& network,
+                            double bytes);
+// `bytes` of each worker, for all workers.
+ExchangeCost gather_cost(const Network& network, double bytes);
+
+}  // namespace rondo

@@ -1,0 +1,185 @@
+// The closed forms against the plans of rondo/collectives, sent message by
+// message.
+#include "rondo/plan/exchange_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "rondo/plan/closed_forms.h"
+#include "rondo/plan/method_plans.h"
+#include "rondo/plan/network_simulator.h"
+
+namespace rondo {
+namespace {
+
+// Servers get a vector key by key, several at a time, so that all of them have
+// something to do from the beginning.
+double simulated(const Method& method, const Network& network, double bytes) {
+  const int keys = method.is_collective() ? 1 : 16;
+  std::vector<SimulatedOperation> operations(static_cast<size_t>(keys));
+  for (SimulatedOperation& operation : operations) {
+    operation.plans = reduction_plans(method, network,
+                                      static_cast<int64_t>(bytes / 4 / keys));
+    operation.ready.resize(operation.plans.size());
+  }
+  const auto ends =
+      simulate_network(
+          network, operations,
+          {.spare = method.spare,
+           .in_order = method.is_collective(),
+           .block = method.is_collective() ? network.block : network.part})
+          .value();
+  double last = 0;
+  for (const std::vector<double>& end : ends)
+    last = std::max(last, std::ranges::max(end));
+  return last;
+}
+
+// Bytes that the workers send on average, to anybody.
+double sent(const Method& method, const Network& network, double bytes) {
+  double elements = 0;
+  const auto plans =
+      reduction_plans(method, network, static_cast<int64_t>(bytes / 4));
+  for (int rank = 0; rank < network.workers; ++rank)
+    elements +=
+        static_cast<double>(plans[static_cast<size_t>(rank)].elements_sent());
+  return 4 * elements / network.workers;
+}
+
+struct Case {
+  int workers;
+  int hosts;
+  int racks = 1;
+  double uplink = 0;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.workers << " workers on " << c.hosts << " hosts in " << c.racks
+       << " racks";
+}
+
+class ExchangeCostTest : public ::testing::TestWithParam<Case> {
+ protected:
+  Network network() const {
+    return {.workers = GetParam().workers,
+            .hosts = GetParam().hosts,
+            .link = 125e6,
+            .latency = 50e-6,
+            .racks = GetParam().racks,
+            .uplink = GetParam().uplink};
+  }
+};
+
+TEST_P(ExchangeCostTest, BytesAreThoseOfThePlans) {
+  for (const Method& method : methods_for(network())) {
+    if (method.kind == MethodKind::kDirect) continue;
+    const double bytes = 4 << 20;
+    const double cost = reduction_cost(method, network(), bytes).worker_bytes;
+    const double expected = sent(method, network(), bytes);
+    EXPECT_NEAR(cost, expected, 0.001 * expected) << method.name();
+  }
+}
+
+// Whether the closed form is a bound only.
+bool is_bound(const Method& method, int workers) {
+  return method.kind == MethodKind::kTree ||
+         method.kind == MethodKind::kHybrid ||
+         (method.kind == MethodKind::kButterfly &&
+          !std::has_single_bit(static_cast<unsigned>(workers)));
+}
+
+TEST_P(ExchangeCostTest, SecondsAreThoseOfTheMessages) {
+  for (const Method& method : methods_for(network())) {
+    const double bytes = 256 << 20;
+    const double cost = reduction_cost(method, network(), bytes).seconds;
+    const double expected = simulated(method, network(), bytes);
+    if (is_bound(method, network().workers)) {
+      EXPECT_LE(cost, 1.15 * expected) << method.name();
+      EXPECT_GE(cost, 0.6 * expected) << method.name();
+    } else {
+      // How the parts of keys follow each other is not in the closed form.
+      const double share = method.is_collective() ? 0.03 : 0.12;
+      EXPECT_NEAR(cost, expected, share * expected) << method.name();
+    }
+  }
+}
+
+// One small message after another: latency decides.
+TEST_P(ExchangeCostTest, SecondsOfSmallMessages) {
+  if (network().hosts < network().workers) return;
+  for (const Method& method : methods_for(network())) {
+    if (!method.is_collective()) continue;
+    const double bytes = 16 << 10;
+    const double cost = reduction_cost(method, network(), bytes).seconds;
+    const double expected = simulated(method, network(), bytes);
+    EXPECT_LE(cost, 1.5 * expected) << method.name();
+    EXPECT_GE(cost, 0.5 * expected) << method.name();
+  }
+}
+
+TEST(ExchangeCost, TheRingIsTheDocuments) {
+  const Network network{.workers = 4, .hosts = 4, .link = 125e6, .latency = 0};
+  const ExchangeCost cost =
+      reduction_cost({.kind = MethodKind::kRing}, network, 553.36e6);
+  EXPECT_NEAR(cost.seconds, ring_seconds(553.36e6, 4, 125e6), 1e-9);
+  EXPECT_NEAR(cost.worker_bytes, ring_bytes(553.36e6, 4), 1);
+}
+
+// performance: t = 2n(n-1)D / ((n^2 + kn - 2k) S), which is the ring without
+// spare machines and D/S with as many as workers.
+TEST(ExchangeCost, TheHybridSharesTheWorkEvenly) {
+  const Network network{.workers = 8, .hosts = 8, .link = 1e9, .latency = 0};
+  for (int k = 1; k <= 8; ++k) {
+    const ExchangeCost cost =
+        reduction_cost({.kind = MethodKind::kHybrid, .spare = k}, network, 1e9);
+    EXPECT_NEAR(cost.link_bytes, 2.0 * 8 * 7 / (64 + 8 * k - 2 * k) * 1e9, 1)
+        << k;
+  }
+}
+
+TEST(ExchangeCost, ServersAreBoundByTheirLinks) {
+  const Network network{.workers = 8, .hosts = 8, .link = 1e9, .latency = 0};
+  for (const int k : {1, 2, 4, 8})
+    EXPECT_NEAR(
+        reduction_cost({.kind = MethodKind::kServers, .spare = k}, network, 1e9)
+            .link_bytes,
+        8e9 / k, 1);
+}
+
+TEST(ExchangeCost, FactorsGoAroundOnce) {
+  const Network network{.workers = 4, .hosts = 4, .link = 1e9, .latency = 0};
+  EXPECT_NEAR(gather_cost(network, 1e8).worker_bytes, 3e8, 1);
+}
+
+TEST(Network, BadOnesAreExplained) {
+  const auto said = [](const Network& network) {
+    return network.check().message();
+  };
+  EXPECT_THAT(said({.workers = 0}), ::testing::HasSubstr("0 workers"));
+  EXPECT_THAT(said({.workers = 2, .hosts = 3}),
+              ::testing::HasSubstr("3 hosts for 2 workers"));
+  EXPECT_THAT(said({.link = 0}), ::testing::HasSubstr("more than zero"));
+  EXPECT_THAT(said({.racks = 2}), ::testing::HasSubstr("2 racks"));
+}
+
+TEST(Network, WorkersAreSpreadInOrder) {
+  const Network network{.workers = 7, .hosts = 3};
+  std::vector<int> hosts;
+  for (int worker = 0; worker < 7; ++worker)
+    hosts.push_back(network.host_of(worker));
+  EXPECT_THAT(hosts, ::testing::ElementsAre(0, 0, 0, 1, 1, 2, 2));
+  EXPECT_EQ(network.workers_on(0), 3);
+  EXPECT_EQ(network.workers_on(2), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ExchangeCostTest,
+                         ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8},
+                                           Case{5, 5}, Case{16, 16}, Case{8, 2},
+                                           Case{16, 4}, Case{4, 1},
+                                           Case{4, 4, 2, 25e6},
+                                           Case{8, 8, 2, 25e6}));
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,65 @@
+#include "rondo/plan/method.h"
+
+#include <algorithm>
+
+namespace rondo {
+
+std::string_view name_of(MethodKind kind) {
+  switch (kind) {
+    case MethodKind::kNaive: return "naive";
+    case MethodKind::kStar: return "star";
+    case MethodKind::kTree: return "tree";
+    case MethodKind::kButterfly: return "butterfly";
+    case MethodKind::kRing: return "ring";
+    case MethodKind::kDirect: return "direct";
+    case MethodKind::kHierarchical: return "hierarchical";
+    case MethodKind::kServers: return "ps";
+    case MethodKind::kHybrid: return "hybrid";
+  }
+  return "";
+}
+
+std::string Method::name() const {
+  std::string name(name_of(kind));
+  if (spare > 0) name += fmt::format(" {}", spare);
+  if (factors) name += ", factors";
+  if (bf16) name += ", bf16";
+  return name;
+}
+
+std::vector<Method> methods_for(const Network& network) {
+  std::vector<Method> methods;
+  for (const MethodKind kind :
+       {MethodKind::kNaive, MethodKind::kStar, MethodKind::kTree,
+        MethodKind::kButterfly, MethodKind::kRing})
+    methods.push_back({.kind = kind});
+  if (network.hosts == 1) methods.push_back({.kind = MethodKind::kDirect});
+  if (network.hosts > 1 && network.most_on_a_host() > 1)
+    methods.push_back({.kind = MethodKind::kHierarchical});
+  // On one host nothing is gained by going out to other machines.
+  if (network.workers == 1 || network.hosts == 1) return methods;
+  for (const MethodKind kind : {MethodKind::kServers, MethodKind::kHybrid}) {
+    for (int spare = 1; spare < network.workers; spare *= 2)
+      methods.push_back({.kind = kind, .spare = spare});
+    methods.push_back({.kind = kind, .spare = network.workers});
+  }
+  return methods;
+}
+
+// With share x at each of n workers, g to a host, and y at each of k spare
+// machines, a worker's host sends g (1 - g x) of the vector to those that add
+// up elsewhere and g x (n - g) of sums to workers elsewhere; a spare machine
+// sends n y. Equal, with n x + k y = 1, they give x.
+Shares shares_of(const Method& method, const Network& network) {
+  const double k = method.spare;
+  if (k == 0) return {};
+  if (method.kind == MethodKind::kServers) return {0, 1 / k};
+  const double n = network.workers;
+  const double g = network.most_on_a_host();
+  const double below = n * n + g * k * (n - 2 * g);
+  const double x =
+      below > 0 ? std::clamp((n - g * k) / below, 0.0, 1 / n) : 1 / n;
+  return {x, (1 - n * x) / k};
+}
+
+}  // namespace rondo

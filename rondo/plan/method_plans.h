@@ -1,0 +1,21 @@
+// The plans of an exchange by a method, for the simulation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/collectives/plan.h"
+#include "rondo/plan/method.h"
+
+namespace rondo {
+
+// Of all ranks, spare machines included, for `count` elements that are added
+// up over the workers.
+std::vector<Plan> reduction_plans(const Method& method, const Network& network,
+                                  int64_t count);
+// For `count` elements of each worker that all workers get.
+std::vector<Plan> gather_plans(const Network& network, int64_t count);
+// Messages that all ranks together send for one reduction.
+double messages_of(const Method& method, const Network& network);
+
+}  // namespace rondo

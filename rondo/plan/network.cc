@@ -1,0 +1,50 @@
+#include "rondo/plan/network.h"
+
+namespace rondo {
+
+Status Network::check() const {
+  if (workers < 1 || workers > kMostWorkers)
+    return error(Code::kInvalidArgument, "{} workers: there are 1 to {}",
+                 workers, kMostWorkers);
+  if (hosts < 1 || hosts > workers)
+    return error(
+        Code::kInvalidArgument,
+        "{} hosts for {} workers: give each host one worker at least, so 1 to "
+        "{} hosts",
+        hosts, workers, workers);
+  if (!(link > 0))
+    return error(Code::kInvalidArgument,
+                 "the rate of a link has to be more than zero");
+  if (latency < 0)
+    return error(Code::kInvalidArgument, "a latency is not negative");
+  if (racks < 1 || racks > hosts)
+    return error(Code::kInvalidArgument,
+                 "{} racks for {} hosts: there are 1 to {}", racks, hosts,
+                 hosts);
+  if (uplink < 0)
+    return error(Code::kInvalidArgument,
+                 "the rate of an uplink is not negative");
+  return {};
+}
+
+int Network::host_of(int worker) const {
+  // The first `more` hosts have one worker more.
+  const int each = workers / hosts;
+  const int more = workers % hosts;
+  const int in_larger = more * (each + 1);
+  return worker < in_larger ? worker / (each + 1)
+                            : more + (worker - in_larger) / each;
+}
+
+int Network::workers_on(int host) const {
+  return workers / hosts + (host < workers % hosts ? 1 : 0);
+}
+
+int Network::most_on_a_host() const { return workers_on(0); }
+
+int Network::rack_of(int host) const {
+  if (host >= hosts) return (host - hosts) % racks;
+  return static_cast<int>(static_cast<int64_t>(host) * racks / hosts);
+}
+
+}  // namespace rondo

@@ -1,0 +1,42 @@
+// Network: the machines that train, and what joins them.
+//
+// Workers are on hosts in order, equally many on each but for the remainder.
+// Each host has one link to a switch, the same rate in both directions at once.
+// Hosts are in racks in order, and between racks there is one link from each
+// rack's switch. Spare machines are hosts of their own, spread over the racks.
+#pragma once
+
+#include <vector>
+
+#include "rondo/base/status.h"
+
+namespace rondo {
+
+inline constexpr int kMostWorkers = 1 << 16;
+
+struct Network {
+  int workers = 1;
+  int hosts = 1;
+  double link = 1.25e9;    // bytes a second, each way, of a host
+  double latency = 50e-6;  // of a message between hosts, one way
+  int racks = 1;
+  double uplink = 0;  // bytes a second of a rack; 0: as much as anybody sends
+  // Between workers of one host, and of its memory.
+  double local_latency = 3e-6;
+  double local_rate = 4e9;    // of messages
+  double memory_rate = 10e9;  // of vectors that are reduced where they lie
+  double block = 256 << 10;   // bytes in which messages are passed on
+  double part = 4 << 20;      // the same of what servers add up
+
+  // What is wrong, and what to change.
+  Status check() const;
+
+  // 0..hosts-1; spare machine i has the number hosts + i.
+  int host_of(int worker) const;
+  int workers_on(int host) const;
+  int most_on_a_host() const;
+  int rack_of(int host) const;
+  bool has_uplinks() const { return racks > 1 && uplink > 0; }
+};
+
+}  // namespace rondo

@@ -1,0 +1,42 @@
+// NetworkSimulator: how long operations take whose plans are run over a
+// network, block by block.
+//
+// A block leaves through its host's link when it is there and the link is free;
+// the channels of a link take turns by bytes. It goes through the uplinks of
+// racks, where it crosses them, and through the receiving host's link, each at
+// its rate and one block after another, and has arrived when its last byte has.
+// What plan.h says about order holds: blocks are passed on as soon as they have
+// been reduced, and a join waits. Adding up costs nothing, but for what workers
+// of one host do in shared memory.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rondo/collectives/plan.h"
+#include "rondo/plan/network.h"
+
+namespace rondo {
+
+// Ranks are the workers of the network, and behind them its spare machines.
+struct SimulatedOperation {
+  std::vector<Plan> plans;    // by rank
+  std::vector<double> ready;  // by rank: the second from which it takes part
+  double element_bytes = 4;
+};
+
+struct NetworkSimulation {
+  int spare = 0;  // machines
+  // Whether a rank begins an operation when it has finished the one before, as
+  // the operations of a communicator do.
+  bool in_order = true;
+  double block = 256 << 10;  // bytes
+};
+
+// By operation and rank: the second at which it was over there. What a plan
+// waits for in vain has none, and is a mistake: an error.
+Result<std::vector<std::vector<double>>> simulate_network(
+    const Network& network, std::span<const SimulatedOperation> operations,
+    const NetworkSimulation& options);
+
+}  // namespace rondo

@@ -1,0 +1,129 @@
+#include "rondo/plan/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/plan/closed_forms.h"
+#include "rondo/plan/exchange_cost.h"
+#include "rondo/plan/recommendation.h"
+#include "rondo/plan/sweeps.h"
+
+namespace rondo {
+namespace {
+
+constexpr double kEfficiencies[] = {0.5, 0.75, 0.9, 0.95};
+
+// Also with factors and with less precision, which are variants of the ring,
+// or of the hierarchical exchange where there is one.
+std::vector<Method> all_methods(const Network& network,
+                                const Workload& workload) {
+  std::vector<Method> methods = methods_for(network);
+  if (network.workers == 1) return {{.kind = MethodKind::kRing}};
+  std::vector<Method> variants;
+  Method ring{.kind = MethodKind::kRing};
+  ring.bf16 = true;
+  variants.push_back(ring);
+  if (workload.with_factors) {
+    ring.factors = true;
+    ring.bf16 = false;
+    variants.push_back(ring);
+  }
+  const auto behind = std::ranges::find_if(methods, [](const Method& method) {
+    return method.kind == MethodKind::kRing;
+  });
+  methods.insert(behind + 1, variants.begin(), variants.end());
+  return methods;
+}
+
+double worker_bytes(const Method& method, const Network& network,
+                    const Workload& workload) {
+  double bytes = 0;
+  for (const auto& exchange : exchanges_by(method, network, workload))
+    bytes += exchange.gather
+                 ? gather_cost(network, exchange.bytes).worker_bytes
+                 : reduction_cost(method, network, exchange.bytes).worker_bytes;
+  return method.bf16 ? bytes / 2 : bytes;
+}
+
+// The whole vector in one exchange; factors one by one.
+double closed_transfer(const Method& method, const Network& network,
+                       const Workload& workload) {
+  const double scale = method.bf16 ? 0.5 : 1;
+  if (!method.factors)
+    return reduction_cost(method, network, scale * workload.bytes()).seconds;
+  double seconds = 0, rest = 0;
+  for (const auto& exchange : exchanges_by(method, network, workload)) {
+    if (exchange.gather)
+      seconds += gather_cost(network, scale * exchange.bytes).seconds;
+    else
+      rest += scale * exchange.bytes;
+  }
+  return seconds + reduction_cost(method, network, rest).seconds;
+}
+
+std::vector<RateNeeded> rates_needed(const Method& method,
+                                     const Network& network,
+                                     const Workload& workload,
+                                     const PredictOptions& options) {
+  std::vector<RateNeeded> rates;
+  for (const double efficiency : kEfficiencies)
+    rates.push_back(
+        {efficiency,
+         ring_rate_for(efficiency, workload.bytes(), network.workers,
+                       workload.step_seconds),
+         rate_for(efficiency, method, network, workload, options.step)});
+  return rates;
+}
+
+}  // namespace
+
+Result<MethodPrediction> predict_method(const Method& method,
+                                        const Network& network,
+                                        const Workload& workload,
+                                        const PredictOptions& options) {
+  MethodPrediction made{.method = method};
+  made.worker_bytes = worker_bytes(method, network, workload);
+  made.closed_transfer = closed_transfer(method, network, workload);
+  made.closed_efficiency =
+      efficiency_of(made.closed_transfer, workload.step_seconds);
+  RONDO_ASSIGN_OR_RETURN(
+      made.step, simulate_step(method, network, workload, options.step));
+  made.efficiency = workload.step_seconds / made.step.step;
+  made.examples_per_s = network.workers * workload.batch / made.step.step;
+  if (options.epoch_examples > 0 && made.examples_per_s > 0) {
+    made.epoch_seconds = options.epoch_examples / made.examples_per_s;
+    made.epoch_price = options.price_per_hour * made.epoch_seconds / 3600 *
+                       (network.hosts + method.spare);
+  }
+  return made;
+}
+
+Result<Prediction> predict(const Network& network, const Workload& workload,
+                           const PredictOptions& options) {
+  RONDO_RETURN_IF_ERROR(network.check());
+  if (!(workload.step_seconds > 0))
+    return error(Code::kInvalidArgument,
+                 "a step of one worker has to take more than zero seconds");
+  Prediction prediction;
+  for (const Method& method : all_methods(network, workload)) {
+    RONDO_ASSIGN_OR_RETURN(prediction.methods.emplace_back(),
+                           predict_method(method, network, workload, options));
+  }
+  const Recommendation chosen =
+      recommend(prediction.methods, network, workload);
+  prediction.recommended = chosen.index;
+  prediction.reason = chosen.reason;
+  if (network.hosts > 1) {
+    const ServerChoice servers = best_servers(network, workload, options.step);
+    prediction.best_servers = servers.servers;
+    prediction.best_servers_step = servers.step;
+  }
+  const Method best = prediction.methods[chosen.index].method;
+  if (network.workers > 1)
+    prediction.rates = rates_needed(best, network, workload, options);
+  prediction.workers = sweep_workers(network, workload, options.step, best);
+  prediction.rate = sweep_rate(network, workload, options.step, best);
+  return prediction;
+}
+
+}  // namespace rondo

@@ -1,0 +1,154 @@
+#include "rondo/plan/prediction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rondo/plan/sweeps.h"
+
+namespace rondo {
+namespace {
+
+using ::testing::HasSubstr;
+
+Workload vgg() {
+  Workload workload = uniform_workload(138.36e6);
+  workload.batch = 32;
+  workload.step_seconds = 0.55;
+  return workload;
+}
+
+Network four_hosts() {
+  return {.workers = 4, .hosts = 4, .link = 125e6, .latency = 50e-6};
+}
+
+const MethodPrediction& find(const Prediction& prediction,
+                             const std::string& name) {
+  for (const MethodPrediction& one : prediction.methods)
+    if (one.method.name() == name) return one;
+  throw std::runtime_error("no " + name);
+}
+
+TEST(Prediction, OfTheDocumentsExperiment) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  const MethodPrediction& ring = find(prediction, "ring");
+  EXPECT_NEAR(ring.worker_bytes, 1.5 * 553.44e6, 1e3);
+  EXPECT_NEAR(ring.closed_transfer, 6.64, 0.01);
+  EXPECT_NEAR(ring.closed_efficiency, 0.0765, 0.0002);
+  // Some of it hides behind the backward pass.
+  EXPECT_GT(ring.step.step, 6.6);
+  EXPECT_LT(ring.step.step, 7.19);
+  EXPECT_EQ(prediction.rates[2].efficiency, 0.9);
+  EXPECT_NEAR(prediction.rates[2].closed, 13584e6, 2e6);
+  EXPECT_LT(*prediction.rates[2].simulated, prediction.rates[2].closed);
+}
+
+TEST(Prediction, RecommendsTheRingForLargeVectors) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  EXPECT_EQ(prediction.methods[prediction.recommended].method.name(), "ring");
+  EXPECT_THAT(prediction.reason, HasSubstr("least bytes"));
+  EXPECT_THAT(prediction.reason, HasSubstr("bf16"));
+  EXPECT_THAT(prediction.reason, HasSubstr("spare machines"));
+}
+
+TEST(Prediction, RecommendsFewRoundsForSmallVectors) {
+  Workload small = uniform_workload(1000);
+  small.step_seconds = 1e-3;
+  Network network{.workers = 64, .hosts = 64, .link = 1.25e9};
+  const Prediction prediction = predict(network, small).value();
+  const MethodPrediction& chosen = prediction.methods[prediction.recommended];
+  EXPECT_NE(chosen.method.kind, MethodKind::kRing);
+  EXPECT_LT(chosen.step.step, find(prediction, "ring").step.step);
+}
+
+TEST(Prediction, RecommendsMemoryWithinAHost) {
+  Network network = four_hosts();
+  network.hosts = 1;
+  const Prediction prediction = predict(network, vgg()).value();
+  EXPECT_EQ(prediction.methods[prediction.recommended].method.kind,
+            MethodKind::kDirect);
+  EXPECT_EQ(prediction.best_servers, 0);
+}
+
+TEST(Prediction, NobodyIsFasterThanTheRecommendedOne) {
+  for (const int hosts : {2, 4})
+    for (const int each : {1, 4})
+      for (const double rate : {12.5e6, 1.25e9}) {
+        const Network network{
+            .workers = hosts * each, .hosts = hosts, .link = rate};
+        const Prediction prediction = predict(network, vgg()).value();
+        const double chosen =
+            prediction.methods[prediction.recommended].step.step;
+        for (const MethodPrediction& one : prediction.methods)
+          if (one.method.spare == 0 && !one.method.bf16) {
+            EXPECT_LE(chosen, 1.0101 * one.step.step) << one.method.name();
+          }
+      }
+}
+
+TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  EXPECT_EQ(prediction.best_servers, 4);
+  Network fast = four_hosts();
+  fast.link = 1e12;
+  EXPECT_EQ(predict(fast, vgg()).value().best_servers, 1);
+}
+
+TEST(Prediction, PricesAnEpoch) {
+  const Prediction prediction =
+      predict(four_hosts(), vgg(), {.price_per_hour = 2, .epoch_examples = 1e6})
+          .value();
+  const MethodPrediction& ring = find(prediction, "ring");
+  EXPECT_NEAR(ring.examples_per_s, 4 * 32 / ring.step.step, 1e-6);
+  EXPECT_NEAR(ring.epoch_price, 4 * 2 * 1e6 / ring.examples_per_s / 3600, 1e-6);
+  // Spare machines cost too.
+  const MethodPrediction& servers = find(prediction, "ps 4");
+  EXPECT_NEAR(servers.epoch_price, 8 * 2 * 1e6 / servers.examples_per_s / 3600,
+              1e-6);
+}
+
+TEST(Prediction, SweepsGoTheRightWay) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  EXPECT_EQ(prediction.workers.at.front(), 2);
+  EXPECT_EQ(prediction.workers.at.back(), 4096);
+  EXPECT_EQ(prediction.rate.at.front(), 12.5e6);
+  EXPECT_EQ(prediction.rate.at.back(), 50e9);
+  for (const Curve& curve : prediction.rate.curves)
+    EXPECT_TRUE(std::ranges::is_sorted(curve.efficiency)) << curve.method;
+  for (const Curve& curve : prediction.workers.curves)
+    EXPECT_LE(curve.efficiency.back(), curve.efficiency.front())
+        << curve.method;
+}
+
+TEST(Prediction, TheRateNeededGivesTheEfficiency) {
+  const Method ring{.kind = MethodKind::kRing};
+  const auto rate = rate_for(0.75, ring, four_hosts(), vgg(), {});
+  Network network = four_hosts();
+  network.link = rate.value();
+  const StepTimes times =
+      simulate_step(ring, network, vgg(), {.most_blocks = 0}).value();
+  EXPECT_NEAR(0.55 / times.step, 0.75, 0.001);
+}
+
+TEST(Prediction, NoRateHelpsAgainstAStraggler) {
+  const Method ring{.kind = MethodKind::kRing};
+  EXPECT_FALSE(
+      rate_for(0.9, ring, four_hosts(), vgg(), {.stragglers = {.slowest = 2}}));
+}
+
+TEST(Prediction, BadInputIsExplained) {
+  EXPECT_THAT(predict({.workers = 0}, vgg()).status().message(),
+              HasSubstr("0 workers"));
+  Workload idle = vgg();
+  idle.step_seconds = 0;
+  EXPECT_THAT(predict(four_hosts(), idle).status().message(),
+              HasSubstr("more than zero"));
+}
+
+TEST(Prediction, OneWorkerNeedsNothing) {
+  const Prediction prediction = predict({}, vgg()).value();
+  EXPECT_EQ(prediction.methods.size(), 1u);
+  EXPECT_EQ(prediction.methods[0].efficiency, 1);
+}
+
+}  // namespace
+}  // namespace rondo

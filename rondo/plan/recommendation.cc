@@ -1,0 +1,91 @@
+#include "rondo/plan/recommendation.h"
+
+#include <algorithm>
+
+#include "rondo/plan/units.h"
+
+namespace rondo {
+namespace {
+
+bool is_candidate(const MethodPrediction& one) {
+  return one.method.spare == 0 && !one.method.bf16;
+}
+
+// The candidate to take.
+size_t choose(std::span<const MethodPrediction> methods) {
+  double least = 0;
+  for (const MethodPrediction& one : methods)
+    if (is_candidate(one) && (least == 0 || one.step.step < least))
+      least = one.step.step;
+  const auto good = [&](const MethodPrediction& one) {
+    return is_candidate(one) && one.step.step <= 1.01 * least;
+  };
+  for (const MethodKind kind : {MethodKind::kDirect, MethodKind::kRing})
+    for (size_t i = 0; i < methods.size(); ++i)
+      if (methods[i].method == Method{.kind = kind} && good(methods[i]))
+        return i;
+  return static_cast<size_t>(std::ranges::find_if(methods, good) -
+                             methods.begin());
+}
+
+std::string why(const MethodPrediction& chosen) {
+  switch (chosen.method.kind) {
+    case MethodKind::kNaive:
+      return "the vectors are so small that one round of messages is quickest";
+    case MethodKind::kStar:
+    case MethodKind::kTree:
+      return "the vectors are small, and it has few rounds of messages";
+    case MethodKind::kButterfly:
+      return "it sends as little as the ring, in fewer rounds";
+    case MethodKind::kDirect:
+      return "all workers are on one host, and reduce in its memory";
+    case MethodKind::kHierarchical:
+      return "workers of a host add up in its memory first, so each link "
+             "carries one vector and not one for each worker";
+    default: break;
+  }
+  return chosen.method.factors
+             ? "fully connected layers send factors, which are smaller than "
+               "their gradients, and the rest goes around the ring"
+             : "each worker sends the least bytes that are possible, and all "
+               "links are equally busy";
+}
+
+// What the fastest of those that `allowed` lets through would gain.
+template <class Allowed>
+std::string gain(std::span<const MethodPrediction> methods,
+                 const MethodPrediction& chosen, const Allowed& allowed,
+                 std::string_view sentence) {
+  const MethodPrediction* best = nullptr;
+  for (const MethodPrediction& one : methods)
+    if (allowed(one.method) &&
+        (best == nullptr || one.step.step < 0.99 * best->step.step))
+      best = &one;
+  if (best == nullptr || best->step.step > 0.95 * chosen.step.step) return {};
+  return fmt::format(fmt::runtime(sentence), best->method.name(),
+                     seconds_text(best->step.step), best->method.spare);
+}
+
+}  // namespace
+
+Recommendation recommend(std::span<const MethodPrediction> methods,
+                         const Network& network, const Workload& workload) {
+  const size_t index = choose(methods);
+  const MethodPrediction& chosen = methods[index];
+  if (network.workers == 1) return {index, "one worker exchanges nothing"};
+  std::string reason = fmt::format(
+      "{}: {} of {} of communication is exposed, so a step takes {} and {:.1f} "
+      "% of the workers' time is computation",
+      why(chosen), seconds_text(chosen.step.exposed),
+      seconds_text(chosen.step.communication), seconds_text(chosen.step.step),
+      100 * workload.step_seconds / chosen.step.step);
+  reason += gain(
+      methods, chosen, [](const Method& m) { return m.bf16; },
+      ". With gradients as bf16 on the wire ({}) a step would take {}");
+  reason += gain(
+      methods, chosen, [](const Method& m) { return m.spare > 0; },
+      ". With spare machines, {} would take {} a step");
+  return {index, reason};
+}
+
+}  // namespace rondo

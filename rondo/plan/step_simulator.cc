@@ -1,0 +1,154 @@
+#include "rondo/plan/step_simulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "rondo/plan/exchange_cost.h"
+#include "rondo/plan/method_plans.h"
+#include "rondo/plan/network_simulator.h"
+
+namespace rondo {
+namespace {
+
+class StepSimulator {
+ public:
+  StepSimulator(const Method& method, const Network& network,
+                const Workload& workload, const StepOptions& options)
+      : method_(method),
+        network_(network),
+        workload_(workload),
+        options_(options),
+        slowness_(slowness(network.workers, options.stragglers)),
+        exchanges_(exchanges_by(method, network, workload)) {}
+
+  Result<StepTimes> run() {
+    StepTimes times;
+    double products = 0;
+    for (const PlannedExchange& exchange : exchanges_)
+      products += exchange.flops * (network_.workers - 1);
+    products /= workload_.flop_rate;
+    times.computation = workload_.step_seconds + products;
+    times.by_messages = blocks() <= options_.most_blocks;
+    RONDO_ASSIGN_OR_RETURN(times.communication, last_end(0, times.by_messages));
+    RONDO_ASSIGN_OR_RETURN(const double end,
+                           last_end(workload_.step_seconds, times.by_messages));
+    const double slowest = std::ranges::max(slowness_) * workload_.step_seconds;
+    times.step = std::max(slowest, end) + products;
+    times.exposed = times.step - times.computation;
+    return times;
+  }
+
+ private:
+  double bytes_of(const PlannedExchange& exchange) const {
+    return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
+  }
+  double block() const {
+    return method_.is_collective() ? network_.block : network_.part;
+  }
+
+  // That all ranks send, about.
+  double blocks() const {
+    const double messages = messages_of(method_, network_);
+    const double n = network_.workers;
+    double count = 0;
+    for (const PlannedExchange& exchange : exchanges_) {
+      const double bytes = bytes_of(exchange);
+      if (exchange.gather)
+        count += n * (n - 1) * (1 + bytes / block());
+      else
+        count +=
+            messages +
+            n * reduction_cost(method_, network_, bytes).worker_bytes / block();
+    }
+    return count;
+  }
+
+  // The second at which the last exchange is over, when a worker of usual speed
+  // computes for so long.
+  Result<double> last_end(double computation, bool by_messages) const {
+    return by_messages ? by_plans(computation) : by_costs(computation);
+  }
+
+  double by_costs(double computation) const {
+    const double slowest = std::ranges::max(slowness_);
+    double now = 0, last = 0;
+    for (const PlannedExchange& exchange : exchanges_) {
+      const double bytes = bytes_of(exchange);
+      const ExchangeCost cost = exchange.gather
+                                    ? gather_cost(network_, bytes)
+                                    : reduction_cost(method_, network_, bytes);
+      now =
+          std::max(now, exchange.ready * computation * slowest) + cost.seconds;
+      last = std::max(last, now);
+      // The links are free for the next before all of this has come back.
+      if (!method_.is_collective()) now -= cost.startup;
+    }
+    return last;
+  }
+
+  Result<double> by_plans(double computation) const {
+    const double element = method_.bf16 ? 2 : 4;
+    std::vector<SimulatedOperation> operations;
+    for (const PlannedExchange& exchange : exchanges_) {
+      const int64_t count = std::llround(exchange.bytes / 4);
+      SimulatedOperation operation;
+      operation.element_bytes = element;
+      operation.plans = exchange.gather
+                            ? gather_plans(network_, count)
+                            : reduction_plans(method_, network_, count);
+      for (const double slow : slowness_)
+        operation.ready.push_back(exchange.ready * computation * slow);
+      // Spare machines compute nothing, and wait for what comes.
+      operation.ready.resize(operation.plans.size(), 0);
+      operations.push_back(std::move(operation));
+    }
+    RONDO_ASSIGN_OR_RETURN(
+        const auto ends, simulate_network(network_, operations,
+                                          {.spare = method_.spare,
+                                           .in_order = method_.is_collective(),
+                                           .block = block()}));
+    double last = 0;
+    for (const std::vector<double>& end : ends)
+      last = std::max(last, std::ranges::max(end));
+    return last;
+  }
+
+  const Method& method_;
+  const Network& network_;
+  const Workload& workload_;
+  const StepOptions& options_;
+  const std::vector<double> slowness_;
+  const std::vector<PlannedExchange> exchanges_;
+};
+
+}  // namespace
+
+std::vector<double> slowness(int workers, const Stragglers& stragglers) {
+  std::vector<double> slow(static_cast<size_t>(workers), 1.0);
+  std::mt19937_64 random(stragglers.seed);
+  std::normal_distribution<double> normal(0, stragglers.jitter);
+  if (stragglers.jitter > 0)
+    for (double& one : slow) one += std::abs(normal(random));
+  slow.back() *= stragglers.slowest;
+  return slow;
+}
+
+std::vector<PlannedExchange> exchanges_by(const Method& method,
+                                          const Network& network,
+                                          const Workload& workload) {
+  if (network.workers == 1) return {};
+  if (!method.is_collective()) return workload.keys;
+  if (method.factors && workload.with_factors)
+    return workload.with_factors(network.workers, network.link,
+                                 workload.flop_rate);
+  return workload.buckets;
+}
+
+Result<StepTimes> simulate_step(const Method& method, const Network& network,
+                                const Workload& workload,
+                                const StepOptions& options) {
+  return StepSimulator(method, network, workload, options).run();
+}
+
+}  // namespace rondo

@@ -1,0 +1,57 @@
+// StepSimulator: how a step of all workers goes by a method.
+//
+// Every worker computes for its own time, during which its exchanges become
+// ready one after another. A collective begins on a worker when its own part is
+// ready and the one before is over there; pushes to servers wait for nothing. A
+// step is over when the last worker has computed all and has all gradients.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/plan/method.h"
+#include "rondo/plan/workload.h"
+
+namespace rondo {
+
+// How workers differ. The same every time.
+struct Stragglers {
+  double slowest = 1;  // the last worker takes so many times as long
+  // The others take up to so much longer, such as 0.1: the share that the
+  // standard deviation is of a step.
+  double jitter = 0;
+  uint64_t seed = 1;
+};
+
+struct StepOptions {
+  Stragglers stragglers = {};
+  // A step with more blocks than this is not looked at message by message:
+  // exchanges then take what the closed forms say.
+  double most_blocks = 2e5;
+};
+
+struct StepTimes {
+  double computation = 0;    // of a worker alone, products of factors included
+  double communication = 0;  // of all exchanges, had they been ready at once
+  double exposed = 0;        // what a step takes beyond the computation
+  double step = 0;
+  bool by_messages = false;
+
+  double hidden() const {
+    return communication > exposed ? communication - exposed : 0;
+  }
+};
+
+// Seconds that each worker computes, in units of one worker's.
+std::vector<double> slowness(int workers, const Stragglers& stragglers);
+
+// The exchanges of a step by this method.
+std::vector<PlannedExchange> exchanges_by(const Method& method,
+                                          const Network& network,
+                                          const Workload& workload);
+
+Result<StepTimes> simulate_step(const Method& method, const Network& network,
+                                const Workload& workload,
+                                const StepOptions& options = {});
+
+}  // namespace rondo

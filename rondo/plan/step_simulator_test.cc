@@ -1,0 +1,160 @@
+#include "rondo/plan/step_simulator.h"
+
+#include <gtest/gtest.h>
+
+#include "rondo/plan/closed_forms.h"
+
+namespace rondo {
+namespace {
+
+constexpr Method kRing{.kind = MethodKind::kRing};
+
+// Of D bytes that are ready at once, at the end of the computation: nothing
+// hides.
+Workload lump(double bytes, double seconds) {
+  Workload workload;
+  workload.parameters = bytes / 4;
+  workload.step_seconds = seconds;
+  workload.buckets = {{.bytes = bytes, .ready = 1}};
+  workload.keys = workload.buckets;
+  return workload;
+}
+
+Network four_hosts() {
+  return {.workers = 4, .hosts = 4, .link = 125e6, .latency = 0};
+}
+
+TEST(StepSimulator, WithoutOverlapIsTheClosedForm) {
+  const auto times =
+      simulate_step(kRing, four_hosts(), lump(553.36e6, 0.55)).value();
+  EXPECT_TRUE(times.by_messages);
+  EXPECT_NEAR(times.step, 7.19, 0.01);
+  EXPECT_NEAR(times.exposed, ring_seconds(553.36e6, 4, 125e6), 0.01);
+  EXPECT_NEAR(times.hidden(), 0, 0.01);
+}
+
+TEST(StepSimulator, WhatIsReadyEarlierHides) {
+  // Half a second of communication, ready when half of a step is over.
+  Workload workload = lump(125e6 / 3, 1);
+  workload.buckets[0].ready = 0.5;
+  const auto times = simulate_step(kRing, four_hosts(), workload).value();
+  EXPECT_NEAR(times.communication, 0.5, 0.01);
+  EXPECT_NEAR(times.exposed, 0, 0.01);
+  EXPECT_NEAR(times.hidden(), 0.5, 0.01);
+  workload.buckets[0].ready = 0.8;
+  EXPECT_NEAR(simulate_step(kRing, four_hosts(), workload).value().exposed, 0.3,
+              0.01);
+}
+
+TEST(StepSimulator, ExchangesWaitForTheOnesBefore) {
+  Workload workload = lump(125e6 / 3, 1);
+  workload.buckets = {{.bytes = 125e6 / 3, .ready = 0.9},
+                      {.bytes = 125e6 / 3, .ready = 1}};
+  EXPECT_NEAR(simulate_step(kRing, four_hosts(), workload).value().step, 1.9,
+              0.01);
+}
+
+TEST(StepSimulator, OneSlowWorkerHoldsAllUp) {
+  const auto times = simulate_step(kRing, four_hosts(), lump(125e6 / 3, 1),
+                                   {.stragglers = {.slowest = 1.5}})
+                         .value();
+  EXPECT_NEAR(times.step, 2, 0.01);
+  EXPECT_NEAR(times.exposed, 1, 0.01);
+}
+
+TEST(StepSimulator, JitterIsTheSameEveryTime) {
+  const Stragglers stragglers{.jitter = 0.1};
+  const auto slow = slowness(64, stragglers);
+  EXPECT_EQ(slow, slowness(64, stragglers));
+  EXPECT_GE(std::ranges::min(slow), 1);
+  EXPECT_GT(std::ranges::max(slow), 1.1);
+}
+
+TEST(StepSimulator, HostsShareTheirLinks) {
+  // Four workers on a host all send to those of the other.
+  Network network{.workers = 8, .hosts = 2, .link = 125e6, .latency = 0};
+  const Method butterfly{.kind = MethodKind::kButterfly};
+  const double shared =
+      simulate_step(butterfly, network, lump(8e6, 1)).value().exposed;
+  network.hosts = 8;
+  const double own =
+      simulate_step(butterfly, network, lump(8e6, 1)).value().exposed;
+  EXPECT_GT(shared, 2 * own);
+}
+
+TEST(StepSimulator, TwoRacksAreBoundByTheirUplink) {
+  Network network{.workers = 8,
+                  .hosts = 8,
+                  .link = 125e6,
+                  .latency = 0,
+                  .racks = 2,
+                  .uplink = 25e6};
+  const auto ring = simulate_step(kRing, network, lump(80e6, 1)).value();
+  EXPECT_NEAR(ring.communication, ring_seconds(80e6, 8, 25e6), 0.05);
+}
+
+TEST(StepSimulator, ServersWithTheirLinks) {
+  for (const int servers : {1, 2, 4}) {
+    const Method method{.kind = MethodKind::kServers, .spare = servers};
+    Workload workload = lump(400e6, 1);
+    workload.keys.assign(100, {.bytes = 4e6, .ready = 1});
+    const auto times = simulate_step(method, four_hosts(), workload).value();
+    const double bound = 400e6 * 4 / servers / 125e6;
+    EXPECT_NEAR(times.communication, bound, 0.05 * bound) << servers;
+  }
+}
+
+TEST(StepSimulator, HalfTheBytesTakeHalfTheTime) {
+  const auto whole = simulate_step(kRing, four_hosts(), lump(80e6, 1)).value();
+  Method method = kRing;
+  method.bf16 = true;
+  const auto half = simulate_step(method, four_hosts(), lump(80e6, 1)).value();
+  EXPECT_NEAR(half.communication, whole.communication / 2, 0.01);
+}
+
+TEST(StepSimulator, FactorsCostProducts) {
+  Workload workload = lump(80e6, 1);
+  workload.flop_rate = 1e9;
+  workload.with_factors = [](int, double, double) {
+    return std::vector<PlannedExchange>{
+        {.bytes = 1e6, .ready = 1, .gather = true, .flops = 1e8}};
+  };
+  Method method = kRing;
+  method.factors = true;
+  const auto times = simulate_step(method, four_hosts(), workload).value();
+  EXPECT_NEAR(times.computation, 1.3, 1e-9);
+  EXPECT_NEAR(times.communication, 3e6 / 125e6, 0.005);
+  EXPECT_NEAR(times.step, 1.3 + 3e6 / 125e6, 0.005);
+}
+
+TEST(StepSimulator, ThousandsOfWorkers) {
+  Workload workload = uniform_workload(25e6);
+  workload.step_seconds = 0.1;
+  for (const Method& method :
+       methods_for({.workers = 4096, .hosts = 512, .link = 12.5e9})) {
+    const Network network{.workers = 4096, .hosts = 512, .link = 12.5e9};
+    const auto times =
+        simulate_step(method, network, workload,
+                      {.stragglers = {.slowest = 1.2, .jitter = 0.05}})
+            .value();
+    EXPECT_GE(times.step, 0.12) << method.name();
+  }
+}
+
+TEST(StepSimulator, OneWorkerExchangesNothing) {
+  const auto times = simulate_step(kRing, {}, lump(1e9, 0.5)).value();
+  EXPECT_EQ(times.step, 0.5);
+  EXPECT_EQ(times.communication, 0);
+}
+
+TEST(Workload, OfASizeAddsUp) {
+  const Workload workload = uniform_workload(138.36e6);
+  double bytes = 0;
+  for (const PlannedExchange& bucket : workload.buckets) bytes += bucket.bytes;
+  EXPECT_NEAR(bytes, 553.44e6, 1);
+  EXPECT_EQ(workload.buckets.front().bytes, 1 << 20);
+  EXPECT_EQ(workload.buckets.back().ready, 1);
+}
+
+}  // namespace
+}  // namespace rondo

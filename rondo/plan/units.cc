@@ -1,0 +1,130 @@
+#include "rondo/plan/units.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <span>
+#include <utility>
+
+namespace rondo {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr Unit kRates[] = {
+    {"bit", 1.0 / 8},   {"kbit", 1e3 / 8},     {"mbit", 1e6 / 8},
+    {"gbit", 1e9 / 8},  {"tbit", 1e12 / 8},    {"B", 1},
+    {"kB", 1e3},        {"KB", 1e3},           {"MB", 1e6},
+    {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+    {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+};
+constexpr Unit kTimes[] = {
+    {"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"µs", 1e-6}, {"ns", 1e-9},
+};
+constexpr Unit kNumbers[] = {
+    {"", 1},    {"k", 1e3}, {"K", 1e3},  {"M", 1e6},
+    {"G", 1e9}, {"B", 1e9}, {"T", 1e12},
+};
+
+// A number and what stands behind it; nothing where there is no number.
+struct Quantity {
+  double number = 0;
+  std::string_view unit;
+};
+Result<Quantity> split(std::string_view text) {
+  const std::string copy(text);
+  char* end = nullptr;
+  const double number = std::strtod(copy.c_str(), &end);
+  const auto used = static_cast<size_t>(end - copy.c_str());
+  if (used == 0 || !std::isfinite(number))
+    return error(Code::kInvalidArgument, "no number");
+  std::string_view unit = text.substr(used);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  return Quantity{number, unit};
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
+
+// nullptr where there is none of this name; bits may be written in any case.
+const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
+  for (const Unit& unit : units)
+    if (unit.name == name) return &unit;
+  const std::string small = lower(name);
+  if (!small.ends_with("bit")) return nullptr;
+  for (const Unit& unit : units)
+    if (unit.name == small) return &unit;
+  return nullptr;
+}
+
+struct Wanted {
+  std::string_view what;
+  std::span<const Unit> units;
+  std::string_view examples;
+  bool zero = false;  // whether it may be
+};
+
+Result<double> parse(std::string_view text, const Wanted& wanted) {
+  const Result<Quantity> found = split(text);
+  if (!found.ok())
+    return error(Code::kInvalidArgument, "\"{}\" is no {}: write it like {}",
+                 text, wanted.what, wanted.examples);
+  const Unit* unit = find_unit(wanted.units, found->unit);
+  if (unit == nullptr)
+    return error(Code::kInvalidArgument,
+                 "\"{}\": \"{}\" is no unit of a {}; write it like {}", text,
+                 found->unit, wanted.what, wanted.examples);
+  if (found->number < 0 || (found->number == 0 && !wanted.zero))
+    return error(Code::kInvalidArgument, "\"{}\": a {} is {}, such as {}", text,
+                 wanted.what, wanted.zero ? "not negative" : "more than zero",
+                 wanted.examples);
+  return found->number * unit->factor;
+}
+
+// Three digits, with the largest prefix that leaves one before the point.
+std::string with_prefix(double value, std::string_view unit) {
+  static constexpr std::array<std::string_view, 5> kPrefixes = {"", "k", "M",
+                                                                "G", "T"};
+  size_t i = 0;
+  for (; i + 1 < kPrefixes.size() && value >= 999.5; ++i) value /= 1e3;
+  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
+}
+
+}  // namespace
+
+Result<double> parse_rate(std::string_view text) {
+  std::string_view bare = text;
+  if (bare.ends_with("/s")) bare.remove_suffix(2);
+  const Wanted wanted{"rate", kRates, "1gbit, 100mbit or 12.5GB/s"};
+  return parse(bare, wanted);
+}
+
+Result<double> parse_seconds(std::string_view text) {
+  return parse(text, {"time", kTimes, "50us, 1.5ms or 0.55", true});
+}
+
+Result<double> parse_number(std::string_view text) {
+  return parse(text, {"number", kNumbers, "138360000 or 138.36M"});
+}
+
+std::string rate_text(double bytes_per_s) {
+  return with_prefix(bytes_per_s * 8, "bit/s");
+}
+
+std::string bytes_text(double bytes) { return with_prefix(bytes, "B"); }
+
+std::string seconds_text(double seconds) {
+  if (seconds >= 1 || seconds == 0) return fmt::format("{:.3g} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+}  // namespace rondo

@@ -1,0 +1,24 @@
+// Rates, times and numbers as people write them: 1gbit, 50us, 138.36M.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rondo/base/status.h"
+
+namespace rondo {
+
+// Bytes a second: "100mbit", "1gbit/s", "12.5GB/s"; bits are always written
+// out, and bytes have a capital B. More than zero.
+Result<double> parse_rate(std::string_view text);
+// Seconds: "50us", "1.5ms", "0.55s", "0.55". Not negative.
+Result<double> parse_seconds(std::string_view text);
+// "138360000", "138.36M", "64k". More than zero.
+Result<double> parse_number(std::string_view text);
+
+// Three digits and a unit.
+std::string rate_text(double bytes_per_s);  // in bits: "1 Gbit/s"
+std::string bytes_text(double bytes);       // "553 MB"
+std::string seconds_text(double seconds);   // "7.19 s"
+
+}  // namespace rondo

@@ -1,0 +1,48 @@
+// Workload: what a worker computes and exchanges in a step.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rondo/base/status.h"
+
+namespace rondo {
+
+// A tensor, a bucket of them, or a factor of a gradient.
+struct PlannedExchange {
+  double bytes = 0;     // in full precision; of a factor: this worker's rows
+  double ready = 0;     // which share of the computation is done by then
+  bool gather = false;  // a factor: it goes to all workers as it is
+  // Operations that multiplying another worker's factors takes; 0 but for the
+  // last factor of a gradient.
+  double flops = 0;
+};
+
+// How gradients travel depends on the number of workers, the bytes a second of
+// a link, and the operations a second of a worker.
+using FactorExchanges = std::function<std::vector<PlannedExchange>(
+    int workers, double rate, double flop_rate)>;
+
+struct Workload {
+  std::string name;
+  double parameters = 0;
+  double batch = 0;         // examples of a worker in a step
+  double step_seconds = 0;  // of one worker alone
+  std::string step_origin;  // "given", "measured here", ...
+  // In the order in which they leave: as buckets, and, for servers, each
+  // gradient by itself.
+  std::vector<PlannedExchange> buckets;
+  std::vector<PlannedExchange> keys;
+  // Empty: no layer's gradient is a product.
+  FactorExchanges with_factors;
+  double flop_rate = 1e11;  // of a worker
+
+  double bytes() const { return 4 * parameters; }
+};
+
+// A model of which only its size is known: its gradients become ready evenly
+// during the backward pass, which takes two thirds of a step.
+Workload uniform_workload(double parameters);
+
+}  // namespace rondo

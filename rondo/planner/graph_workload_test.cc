@@ -1,0 +1,90 @@
+#include "rondo/planner/graph_workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "rondo/planner/model_workload.h"
+
+namespace rondo {
+namespace {
+
+using ::testing::HasSubstr;
+
+double bytes_of(const std::vector<PlannedExchange>& exchanges) {
+  return std::accumulate(
+      exchanges.begin(), exchanges.end(), 0.0,
+      [](double sum, const PlannedExchange& one) { return sum + one.bytes; });
+}
+
+Workload of_model(const std::string& model) {
+  const TrainingStep step =
+      model_step({.model = model, .optimizer = "momentum", .batch = 32})
+          .value();
+  return workload_of(step, 32, {});
+}
+
+TEST(GraphWorkload, Vgg16HasTheDocumentsBytes) {
+  const Workload workload = of_model("vgg16");
+  EXPECT_NEAR(workload.bytes(), 553.43e6, 0.01e6);
+  EXPECT_NEAR(bytes_of(workload.buckets), workload.bytes(), 1);
+  EXPECT_NEAR(bytes_of(workload.keys), workload.bytes(), 1);
+  EXPECT_EQ(workload.keys.size(), 32u);
+  // Forward and backward of 32 images are 3 * 15.5e9 * 2 operations each.
+  EXPECT_NEAR(workload.step_seconds, 32 * 3 * 15.5e9 * 2 / 3e10, 15);
+}
+
+TEST(GraphWorkload, GradientsComeLastLayerFirst) {
+  const Workload workload = of_model("vgg16");
+  EXPECT_TRUE(
+      std::ranges::is_sorted(workload.buckets, {}, &PlannedExchange::ready));
+  // The fully connected layers, of most bytes, are there when the forward pass
+  // is hardly over; the first convolution's only at the end.
+  EXPECT_LT(workload.buckets.front().ready, 0.4);
+  EXPECT_GT(workload.buckets.back().ready, 0.9);
+}
+
+TEST(GraphWorkload, FactorsOfFullyConnectedLayers) {
+  const Workload workload = of_model("vgg16");
+  ASSERT_TRUE(workload.with_factors);
+  const auto exchanges = workload.with_factors(4, 125e6, 1e11);
+  const auto gathered =
+      std::ranges::count_if(exchanges, &PlannedExchange::gather);
+  EXPECT_EQ(gathered, 6);
+  // 32 rows of 25088 + 4096, 4096 + 4096 and 4096 + 1000 numbers.
+  double factors = 0, flops = 0;
+  for (const PlannedExchange& one : exchanges) {
+    factors += one.gather ? one.bytes : 0;
+    flops += one.flops;
+  }
+  EXPECT_NEAR(factors, 4 * 32 * (25088 + 4096 + 4096 + 4096 + 4096 + 1000), 1);
+  EXPECT_NEAR(flops, 2 * 32 * (25088.0 * 4096 + 4096 * 4096 + 4096 * 1000), 1);
+}
+
+TEST(GraphWorkload, EveryModelOfTrain) {
+  for (const char* model : {"mlp", "lenet", "lstm", "gpt", "resnet50"}) {
+    const Workload workload = of_model(model);
+    EXPECT_GT(workload.parameters, 5e4) << model;
+    EXPECT_GT(workload.step_seconds, 0) << model;
+    EXPECT_FALSE(workload.buckets.empty()) << model;
+  }
+}
+
+TEST(GraphWorkload, ASavedStepIsFoundByItsUpdates) {
+  const TrainingStep made =
+      model_step({.model = "lenet", .optimizer = "adam"}).value();
+  const TrainingStep found = find_step(made.graph, "saved").value();
+  EXPECT_EQ(found.gradients.size(), made.gradients.size());
+  EXPECT_NEAR(workload_of(found, 32, {}).parameters,
+              workload_of(made, 32, {}).parameters, 0.5);
+}
+
+TEST(GraphWorkload, AGraphWithoutGradientsIsExplained) {
+  const auto step = find_step(std::make_shared<Graph>(), "bare.meta");
+  EXPECT_THAT(step.status().message(), HasSubstr("bare.meta"));
+  EXPECT_THAT(step.status().message(), HasSubstr("optimizer.minimize"));
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,179 @@
+#include "rondo/planner/plan_options.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "rondo/base/cores.h"
+#include "rondo/graph/graph_io.h"
+#include "rondo/plan/units.h"
+#include "rondo/planner/model_workload.h"
+#include "rondo/trainer/model.h"
+
+namespace rondo {
+namespace {
+
+// With the option's name in front of what is wrong.
+Result<double> named(std::string_view option, Result<double> value) {
+  if (value.ok()) return value;
+  return value.status().with_context(option);
+}
+
+PlannedModel planned_model(const PlanOptions& options) {
+  return {options.model, options.optimizer, options.batch};
+}
+
+bool is_model(const PlanOptions& options) {
+  return find_model(options.model).ok();
+}
+
+// Bytes a second follow operations a second as on a common core.
+Result<DeviceRates> rates_of(const PlanOptions& options) {
+  DeviceRates rates;
+  double scale = available_cores();
+  if (!options.flops.empty()) {
+    RONDO_ASSIGN_OR_RETURN(const double flops,
+                           named("--flops", parse_number(options.flops)));
+    scale = flops / rates.flops_per_s;
+  }
+  rates.flops_per_s *= scale;
+  rates.bytes_per_s *= scale;
+  return rates;
+}
+
+Result<TrainingStep> step_of(const PlanOptions& options) {
+  if (is_model(options)) return model_step(planned_model(options));
+  if (!std::filesystem::exists(options.model))
+    return error(Code::kInvalidArgument,
+                 "\"{}\" is neither a model nor a file with a graph; models "
+                 "are {}",
+                 options.model, model_names());
+  try {
+    return find_step(load_graph(options.model), options.model);
+  } catch (const Error& e) {
+    return Status(e.code(), e.what()).with_context(options.model);
+  }
+}
+
+Result<Workload> without_time(const PlanOptions& options) {
+  if (!options.params.empty()) {
+    RONDO_ASSIGN_OR_RETURN(const double parameters,
+                           named("--params", parse_number(options.params)));
+    Workload workload = uniform_workload(parameters);
+    workload.batch = static_cast<double>(options.batch);
+    return workload;
+  }
+  RONDO_ASSIGN_OR_RETURN(const DeviceRates rates, rates_of(options));
+  RONDO_ASSIGN_OR_RETURN(const TrainingStep step, step_of(options));
+  Workload workload =
+      workload_of(step, static_cast<double>(options.batch), rates);
+  workload.name = options.model;
+  return workload;
+}
+
+// An estimate is there already; who is faster than that also multiplies faster.
+Status set_time(const PlanOptions& options, Workload& workload) {
+  const bool sized = !options.params.empty();
+  if (options.step_time == "estimate") {
+    if (!sized) return {};
+    return error(Code::kInvalidArgument,
+                 "--params says nothing about the time of a step; give it, "
+                 "such as --step-time 0.55");
+  }
+  const double estimated = workload.step_seconds;
+  if (options.step_time == "measure") {
+    if (sized || !is_model(options))
+      return error(Code::kInvalidArgument,
+                   "--step-time measure needs a model that can be trained "
+                   "here, one of {}; otherwise give the time, such as "
+                   "--step-time 0.55",
+                   model_names());
+    RONDO_ASSIGN_OR_RETURN(workload.step_seconds,
+                           measured_step(planned_model(options)));
+    workload.step_origin = "measured here";
+  } else {
+    RONDO_ASSIGN_OR_RETURN(
+        workload.step_seconds,
+        named("--step-time", parse_seconds(options.step_time)));
+    workload.step_origin = "given";
+  }
+  if (!(workload.step_seconds > 0))
+    return error(Code::kInvalidArgument,
+                 "--step-time {}: a step takes more than zero seconds",
+                 options.step_time);
+  if (!sized) workload.flop_rate *= estimated / workload.step_seconds;
+  return {};
+}
+
+}  // namespace
+
+Result<Network> network_of(const PlanOptions& options) {
+  const auto in_range = [](int64_t number) {
+    return number >= 0 && number <= kMostWorkers;
+  };
+  if (options.workers < 1 || !in_range(options.workers))
+    return error(Code::kInvalidArgument,
+                 "--workers {}: there are 1 to {} workers", options.workers,
+                 kMostWorkers);
+  if (!in_range(options.hosts) || !in_range(options.racks))
+    return error(Code::kInvalidArgument,
+                 "--hosts {} --racks {}: there are 1 to {} of them",
+                 options.hosts, options.racks, options.workers);
+  Network network;
+  network.workers = static_cast<int>(options.workers);
+  network.hosts =
+      options.hosts > 0 ? static_cast<int>(options.hosts) : network.workers;
+  network.racks = static_cast<int>(options.racks);
+  RONDO_ASSIGN_OR_RETURN(network.link,
+                         named("--link", parse_rate(options.link)));
+  RONDO_ASSIGN_OR_RETURN(network.latency,
+                         named("--latency", parse_seconds(options.latency)));
+  if (!options.uplink.empty()) {
+    RONDO_ASSIGN_OR_RETURN(network.uplink,
+                           named("--uplink", parse_rate(options.uplink)));
+    if (network.racks < 2)
+      return error(Code::kInvalidArgument,
+                   "--uplink joins racks; say how many, such as --racks 2");
+  }
+  RONDO_RETURN_IF_ERROR(network.check());
+  return network;
+}
+
+Result<Workload> workload_of(const PlanOptions& options) {
+  if (options.model.empty() == options.params.empty())
+    return error(Code::kInvalidArgument,
+                 "give a model ({}), a file with a graph, or --params N",
+                 model_names());
+  if (options.batch < 1)
+    return error(Code::kInvalidArgument, "--batch {}: one example at least",
+                 options.batch);
+  RONDO_ASSIGN_OR_RETURN(Workload workload, without_time(options));
+  RONDO_RETURN_IF_ERROR(set_time(options, workload));
+  return workload;
+}
+
+Result<PredictOptions> predict_options_of(const PlanOptions& options) {
+  PredictOptions made;
+  made.step.stragglers.slowest = options.straggler;
+  made.step.stragglers.jitter = options.jitter;
+  made.price_per_hour = options.price_per_hour;
+  if (!(options.straggler >= 1) || !std::isfinite(options.straggler))
+    return error(Code::kInvalidArgument,
+                 "--straggler {}: how many times as long the slowest worker "
+                 "takes, 1 or more",
+                 options.straggler);
+  if (!(options.jitter >= 0 && options.jitter <= 10))
+    return error(Code::kInvalidArgument,
+                 "--jitter {}: a share of a step, such as 0.1", options.jitter);
+  if (!(options.price_per_hour >= 0))
+    return error(Code::kInvalidArgument,
+                 "--price-per-hour {}: a price is not negative",
+                 options.price_per_hour);
+  made.epoch_examples = usual_examples(planned_model(options));
+  if (!options.examples.empty()) {
+    RONDO_ASSIGN_OR_RETURN(made.epoch_examples,
+                           named("--examples", parse_number(options.examples)));
+  }
+  return made;
+}
+
+}  // namespace rondo

@@ -1,0 +1,87 @@
+// The report as a JSON object, in base units: bytes, seconds, bytes a second.
+#include <nlohmann/json.hpp>
+
+#include "rondo/planner/planner.h"
+
+namespace rondo {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_object(const Network& network) {
+  return {{"workers", network.workers}, {"hosts", network.hosts},
+          {"link", network.link},       {"latency", network.latency},
+          {"racks", network.racks},     {"uplink", network.uplink}};
+}
+
+ordered_json to_object(const Workload& workload) {
+  return {{"name", workload.name},
+          {"parameters", workload.parameters},
+          {"bytes", workload.bytes()},
+          {"batch", workload.batch},
+          {"step_seconds", workload.step_seconds},
+          {"step_origin", workload.step_origin}};
+}
+
+ordered_json to_object(const MethodPrediction& one) {
+  return {{"method", one.method.name()},
+          {"spare_machines", one.method.spare},
+          {"worker_bytes", one.worker_bytes},
+          {"closed",
+           {{"communication_seconds", one.closed_transfer},
+            {"efficiency", one.closed_efficiency}}},
+          {"simulated",
+           {{"communication_seconds", one.step.communication},
+            {"hidden_seconds", one.step.hidden()},
+            {"exposed_seconds", one.step.exposed},
+            {"step_seconds", one.step.step},
+            {"efficiency", one.efficiency},
+            {"by_messages", one.step.by_messages}}},
+          {"examples_per_s", one.examples_per_s},
+          {"epoch_seconds", one.epoch_seconds},
+          {"epoch_price", one.epoch_price}};
+}
+
+ordered_json to_object(const RateNeeded& rate) {
+  ordered_json object = {{"efficiency", rate.efficiency},
+                         {"closed", rate.closed},
+                         {"simulated", nullptr}};
+  if (rate.simulated) object["simulated"] = *rate.simulated;
+  return object;
+}
+
+ordered_json to_object(const Sweep& sweep) {
+  ordered_json curves = ordered_json::object();
+  for (const Curve& curve : sweep.curves)
+    curves[curve.method] = curve.efficiency;
+  return {{"at", sweep.at}, {"efficiency", curves}};
+}
+
+template <class T>
+ordered_json to_list(const std::vector<T>& items) {
+  ordered_json list = ordered_json::array();
+  for (const T& item : items) list.push_back(to_object(item));
+  return list;
+}
+
+}  // namespace
+
+std::string to_json(const PlanReport& report) {
+  const Prediction& prediction = report.prediction;
+  const ordered_json object = {
+      {"workload", to_object(report.workload)},
+      {"network", to_object(report.network)},
+      {"methods", to_list(prediction.methods)},
+      {"recommended", prediction.methods[prediction.recommended].method.name()},
+      {"reason", prediction.reason},
+      {"best_servers", prediction.best_servers},
+      {"best_servers_step_seconds", prediction.best_servers_step},
+      {"rates_needed", to_list(prediction.rates)},
+      {"by_workers", to_object(prediction.workers)},
+      {"by_rate", to_object(prediction.rate)}};
+  // A graph's file may have any name.
+  return object.dump(1, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace rondo

@@ -1,0 +1,131 @@
+// The report as a page that needs no other file.
+#include "rondo/plan/units.h"
+#include "rondo/planner/planner.h"
+#include "rondo/planner/svg_plot.h"
+
+namespace rondo {
+namespace {
+
+constexpr std::string_view kStyle = R"(
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;
+       padding: 0 1em; color: #222; background: #fff; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 14px; }
+td, th { padding: .25em .7em; text-align: right; border-bottom: 1px solid #ddd; }
+td:first-child, th:first-child { text-align: left; }
+tr.best { background: #eef6ee; font-weight: 600; }
+svg { width: 100%; height: auto; margin: 1em 0; }
+svg text { font: 12px system-ui, sans-serif; fill: #333; }
+svg text.title { font-size: 15px; font-weight: 600; }
+.grid { stroke: #e5e5e5; } .axis { stroke: #888; }
+.mark { stroke: #888; stroke-dasharray: 4 3; }
+.curve { fill: none; stroke-width: 2; }
+)";
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string row_of(const std::vector<std::string>& cells, std::string_view tag,
+                   std::string_view kind = "") {
+  std::string row = fmt::format("<tr class=\"{}\">", kind);
+  for (const std::string& cell : cells)
+    row += fmt::format("<{0}>{1}</{0}>", tag, html_text(cell));
+  return row + "</tr>\n";
+}
+
+std::string methods_table(const PlanReport& report) {
+  const bool priced = report.options.price_per_hour > 0;
+  std::vector<std::string> head = {"method",
+                                   "bytes a worker sends",
+                                   "closed form: Tt",
+                                   "P",
+                                   "simulated: communication",
+                                   "hidden",
+                                   "exposed",
+                                   "step",
+                                   "P",
+                                   "examples/s"};
+  if (priced) head.emplace_back("price of an epoch");
+  std::string text = "<table>\n" + row_of(head, "th");
+  const Prediction& prediction = report.prediction;
+  for (size_t i = 0; i < prediction.methods.size(); ++i) {
+    const MethodPrediction& one = prediction.methods[i];
+    std::vector<std::string> cells = {
+        one.method.name(),
+        bytes_text(one.worker_bytes),
+        seconds_text(one.closed_transfer),
+        percent(one.closed_efficiency),
+        seconds_text(one.step.communication),
+        seconds_text(one.step.hidden()),
+        seconds_text(one.step.exposed),
+        seconds_text(one.step.step),
+        percent(one.efficiency),
+        fmt::format("{:.4g}", one.examples_per_s)};
+    if (priced) cells.push_back(fmt::format("{:.2f}", one.epoch_price));
+    text += row_of(cells, "td", i == prediction.recommended ? "best" : "");
+  }
+  return text + "</table>\n";
+}
+
+std::string rates_table(const Prediction& prediction) {
+  std::string text = "<table>\n" + row_of({"efficiency", "ring, nothing hidden",
+                                           "recommended, simulated"},
+                                          "th");
+  for (const RateNeeded& rate : prediction.rates)
+    text += row_of({percent(rate.efficiency), rate_text(rate.closed),
+                    rate.simulated ? rate_text(*rate.simulated) : "none"},
+                   "td");
+  return text + "</table>\n";
+}
+
+std::string summary(const PlanReport& report) {
+  const Workload& workload = report.workload;
+  const Network& network = report.network;
+  return fmt::format(
+      "{:.4g} M parameters, {} of gradients; a step of {} examples takes one "
+      "worker {} ({}). {} workers on {} hosts, {} each way, {} latency.",
+      workload.parameters / 1e6, bytes_text(workload.bytes()), workload.batch,
+      seconds_text(workload.step_seconds), workload.step_origin,
+      network.workers, network.hosts, rate_text(network.link),
+      seconds_text(network.latency));
+}
+
+}  // namespace
+
+std::string to_page(const PlanReport& report) {
+  const Prediction& prediction = report.prediction;
+  const std::string title =
+      fmt::format("rondo plan: {}", html_text(report.workload.name));
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
+      "<title>{0}</title>\n<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n"
+      "<p>{2}</p>\n",
+      title, kStyle, html_text(summary(report)));
+  page += methods_table(report);
+  page += fmt::format(
+      "<p><b>Take {}</b>: {}.</p>\n",
+      html_text(prediction.methods[prediction.recommended].method.name()),
+      html_text(prediction.reason));
+  if (prediction.best_servers > 0)
+    page += fmt::format(
+        "<p>Of parameter servers on spare machines, {} would be enough: {} a "
+        "step.</p>\n",
+        prediction.best_servers, seconds_text(prediction.best_servers_step));
+  if (report.network.workers > 1)
+    page += fmt::format("<h2>Links that an efficiency needs</h2>\n{}",
+                        rates_table(prediction));
+  page += svg_plot(prediction.workers,
+                   {.title = "Efficiency by the number of workers",
+                    .axis = "workers",
+                    .tick = [](double at) { return fmt::format("{:.0f}", at); },
+                    .mark = static_cast<double>(report.network.workers)});
+  page += svg_plot(
+      prediction.rate,
+      {.title = "Efficiency by the rate of a link",
+       .axis = "Gbit/s, each way",
+       .tick = [](double at) { return fmt::format("{:.3g}", at * 8 / 1e9); },
+       .mark = report.network.link});
+  return page + "</body>\n</html>\n";
+}
+
+}  // namespace rondo

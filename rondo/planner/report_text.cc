@@ -1,0 +1,149 @@
+// The report for a terminal.
+#include <algorithm>
+
+#include "rondo/plan/closed_forms.h"
+#include "rondo/plan/units.h"
+#include "rondo/planner/planner.h"
+
+namespace rondo {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as they must be; the first is left-aligned.
+std::string table(const std::vector<Row>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const Row& row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i)
+      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
+                     : fmt::format("  {:>{}}", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += fmt::format("{}\n", line);
+  }
+  return text;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string heading(const PlanReport& report) {
+  const Workload& workload = report.workload;
+  const Network& network = report.network;
+  std::string text = fmt::format(
+      "{}: {:.4g} M parameters, {} of gradients; a step of {} takes one worker "
+      "{} ({})\n",
+      workload.name, workload.parameters / 1e6, bytes_text(workload.bytes()),
+      workload.batch, seconds_text(workload.step_seconds),
+      workload.step_origin);
+  text += fmt::format("{} workers on {} hosts, {} each way, {} latency",
+                      network.workers, network.hosts, rate_text(network.link),
+                      seconds_text(network.latency));
+  if (network.has_uplinks())
+    text += fmt::format("; {} racks, {} between them", network.racks,
+                        rate_text(network.uplink));
+  return fmt::format("{}\n", text);
+}
+
+std::string closed_line(const PlanReport& report) {
+  const Workload& workload = report.workload;
+  const Network& network = report.network;
+  const double transfer =
+      ring_seconds(workload.bytes(), network.workers, network.link);
+  return fmt::format(
+      "By the closed form of the ring, a link for each worker and nothing "
+      "hidden: Tt = {}, Tp = {}, P = {}\n",
+      seconds_text(transfer), seconds_text(workload.step_seconds + transfer),
+      percent(efficiency_of(transfer, workload.step_seconds)));
+}
+
+std::string methods_table(const PlanReport& report) {
+  const bool priced = report.options.price_per_hour > 0;
+  Row head = {"",       "bytes",   "closed Tt", "closed P", "comm",
+              "hidden", "exposed", "step",      "P",        "examples/s"};
+  if (priced) head.emplace_back("epoch");
+  std::vector<Row> rows = {head};
+  const Prediction& prediction = report.prediction;
+  for (size_t i = 0; i < prediction.methods.size(); ++i) {
+    const MethodPrediction& one = prediction.methods[i];
+    Row row = {fmt::format("{} {}", i == prediction.recommended ? "*" : " ",
+                           one.method.name()),
+               bytes_text(one.worker_bytes),
+               seconds_text(one.closed_transfer),
+               percent(one.closed_efficiency),
+               seconds_text(one.step.communication),
+               seconds_text(one.step.hidden()),
+               seconds_text(one.step.exposed),
+               seconds_text(one.step.step),
+               percent(one.efficiency),
+               fmt::format("{:.4g}", one.examples_per_s)};
+    if (priced) row.push_back(fmt::format("{:.2f}", one.epoch_price));
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+std::string rates_table(const PlanReport& report) {
+  std::vector<Row> rows = {{"  efficiency", "closed", "simulated"}};
+  for (const RateNeeded& rate : report.prediction.rates)
+    rows.push_back({fmt::format("  {:.0f} %", 100 * rate.efficiency),
+                    rate_text(rate.closed),
+                    rate.simulated ? rate_text(*rate.simulated) : "none"});
+  return table(rows);
+}
+
+template <class Name>
+std::string sweep_table(const Sweep& sweep, const Name& name) {
+  Row head = {"  %"};
+  for (const double at : sweep.at) head.push_back(name(at));
+  std::vector<Row> rows = {head};
+  for (const Curve& curve : sweep.curves) {
+    Row row = {fmt::format("  {}", curve.method)};
+    for (const double efficiency : curve.efficiency)
+      row.push_back(fmt::format("{:.1f}", 100 * efficiency));
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+// "1G" of 1 Gbit/s.
+std::string short_rate(double bytes_per_s) {
+  const double megabits = bytes_per_s * 8 / 1e6;
+  return megabits < 1000 ? fmt::format("{:.0f}M", megabits)
+                         : fmt::format("{:.3g}G", megabits / 1000);
+}
+
+}  // namespace
+
+std::string to_text(const PlanReport& report) {
+  const Prediction& prediction = report.prediction;
+  const MethodPrediction& best = prediction.methods[prediction.recommended];
+  std::string text = heading(report);
+  if (report.network.workers > 1) text += closed_line(report);
+  text += fmt::format("\n{}\n", methods_table(report));
+  text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
+  if (prediction.best_servers > 0)
+    text += fmt::format(
+        "Of parameter servers on spare machines, {} would be enough: {} a "
+        "step.\n",
+        prediction.best_servers, seconds_text(prediction.best_servers_step));
+  if (report.network.workers == 1) return text;
+  text += fmt::format(
+      "\nLinks that an efficiency needs: the ring with nothing hidden, and {} "
+      "as simulated\n{}",
+      best.method.name(), rates_table(report));
+  text += fmt::format("\nEfficiency by the number of workers\n{}",
+                      sweep_table(prediction.workers, [](double at) {
+                        return fmt::format("{:.0f}", at);
+                      }));
+  text += fmt::format("\nEfficiency by the rate of a link, in bit/s\n{}",
+                      sweep_table(prediction.rate, short_rate));
+  return text;
+}
+
+}  // namespace rondo

@@ -1,0 +1,111 @@
+#include "rondo/trainer/image_folder.h"
+
+#include <gmock/gmock.h>
+
+#include "rondo/trainer/batches.h"
+#include "rondo/trainer/data_source.h"
+#include "rondo/trainer/test_files.h"
+#include "rondo/trainer/test_images.h"
+
+namespace rondo {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// `count` images of this brightness in a folder.
+void write_class(const TestFolder& folder, const std::string& name, int count,
+                 int brightness) {
+  std::filesystem::create_directories(folder.path() + "/" + name);
+  const Image image = test_image(9, 8, brightness, brightness, brightness);
+  for (int i = 0; i < count; ++i)
+    folder.write(fmt::format("{}/{}.png", name, i), png_bytes(image));
+}
+
+Result<TrainingData> load(const TestFolder& folder) {
+  return load_data({.data = folder.path(), .side = 4, .channels = 3});
+}
+
+std::string said(const TestFolder& folder) {
+  const auto data = load(folder);
+  return data.ok() ? "ok" : data.status().message();
+}
+
+TEST(ImageFolder, ClassesAreFolders) {
+  const TestFolder folder;
+  for (const char* part : {"train", "test"}) {
+    write_class(folder, fmt::format("{}/dark", part), 3, 0);
+    write_class(folder, fmt::format("{}/bright", part), 2, 255);
+  }
+  folder.write("train/dark/README", "not an image by its name");
+  const TrainingData data = load(folder).value();
+  EXPECT_EQ(data.classes, 2);
+  EXPECT_EQ(data.train.input_shape(), (Shape{5, 4, 4, 3}));
+  EXPECT_EQ(data.test.count(), 5);
+  // By name: bright is the first class.
+  const Batch batch = make_batch(data.train, data.kind, 1, 3).value();
+  EXPECT_THAT(batch.labels.span<int64_t>(), ElementsAre(0, 1));
+  EXPECT_THAT(batch.inputs.span<float>().first(48), Each(1.0F));
+  EXPECT_THAT(batch.inputs.span<float>().last(48), Each(0.0F));
+}
+
+TEST(ImageFolder, ATenthIsForTheTest) {
+  const TestFolder folder;
+  write_class(folder, "dark", 25, 0);
+  write_class(folder, "bright", 4, 255);
+  const TrainingData data = load(folder).value();
+  EXPECT_EQ(data.train.count(), 23 + 3);
+  EXPECT_EQ(data.test.count(), 2 + 1);
+  const Batch test = make_batch(data.test, data.kind, 0, 3).value();
+  EXPECT_THAT(test.labels.span<int64_t>(), ElementsAre(0, 1, 1));
+}
+
+// What is read while a step runs is what it would be otherwise.
+TEST(ImageFolder, BatchesAreReadAhead) {
+  const TestFolder folder;
+  write_class(folder, "dark", 8, 0);
+  write_class(folder, "bright", 8, 255);
+  const TrainingData data = load(folder).value();
+  Batches batches(data.train, data.kind, 4, 1);
+  for (const int64_t step : {0, 1, 2, 3, 4, 2, 9}) {
+    const Batch batch = batches.share(step, 1, 2).value();
+    const auto rows = batches.rows(step, 1, 2);
+    const Batch wanted = make_batch(data.train, data.kind, rows).value();
+    EXPECT_TRUE(std::ranges::equal(batch.inputs.span<float>(),
+                                   wanted.inputs.span<float>()));
+    EXPECT_TRUE(std::ranges::equal(batch.labels.span<int64_t>(),
+                                   wanted.labels.span<int64_t>()));
+  }
+}
+
+TEST(ImageFolder, WhatIsWrongIsNamed) {
+  const TestFolder folder;
+  write_class(folder, "train/dark", 2, 0);
+  write_class(folder, "train/bright", 2, 255);
+  EXPECT_THAT(said(folder), HasSubstr("test\" cannot be read: No such file"));
+  write_class(folder, "test/dark", 2, 0);
+  EXPECT_THAT(said(folder), HasSubstr("only one of them has bright"));
+  write_class(folder, "test/bright", 0, 255);
+  EXPECT_THAT(said(folder), HasSubstr("test/bright\" has no .jpg or .png"));
+  write_class(folder, "test/bright", 1, 255);
+  EXPECT_EQ(said(folder), "ok");
+  folder.write("test/bright/x.JPG", "text");
+  EXPECT_THAT(said(folder),
+              HasSubstr("test/bright/x.JPG\" is neither a JPEG nor a PNG"));
+}
+
+TEST(ImageFolder, ADamagedFileIsNamedWhenItIsRead) {
+  const TestFolder folder;
+  write_class(folder, "dark", 3, 0);
+  write_class(folder, "bright", 3, 255);
+  const std::string whole = png_bytes(test_image(9, 8, 1, 2, 3));
+  folder.write("dark/0.png", whole.substr(0, whole.size() - 20));
+  const TrainingData data = load(folder).value();
+  Batches batches(data.train, data.kind, 4, 1);
+  EXPECT_THAT(batches.share(0, 0, 1).status().message(),
+              HasSubstr("dark/0.png\": a damaged PNG image: "));
+}
+
+}  // namespace
+}  // namespace rondo

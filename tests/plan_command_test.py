@@ -1,0 +1,83 @@
+"""rondo plan: what it prints and writes, and what it says to bad options."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from ranks import RONDO
+
+DOCUMENT = {
+    "--params": "138.36M",
+    "--workers": "4",
+    "--link": "1gbit",
+    "--latency": "0",
+    "--step-time": "0.55",
+}
+
+
+def document(changes):
+    """The options of document 000's experiment, with some changed."""
+    return [word for option in {**DOCUMENT, **changes}.items() for word in option]
+
+
+def plan(*options):
+    return subprocess.run(
+        [RONDO, "plan", *options], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_documents_numbers(tmp_path):
+    files = {"--json": tmp_path / "plan.json", "--page": tmp_path / "plan.html"}
+    done = plan(*document(files))
+    assert done.returncode == 0, done.stderr
+    assert "Tt = 6.64 s, Tp = 7.19 s, P = 7.6 %" in done.stdout
+    found = json.loads((tmp_path / "plan.json").read_text())
+    ring = next(row for row in found["methods"] if row["method"] == "ring")
+    assert ring["closed"]["efficiency"] == pytest.approx(0.0765, abs=1e-4)
+    assert ring["worker_bytes"] == pytest.approx(1.5 * 553.44e6)
+    assert found["recommended"] == "ring"
+    page = (tmp_path / "plan.html").read_text()
+    assert page.count("<svg") == 2
+
+
+def test_a_model_by_name():
+    done = plan("lenet", "--workers", "8", "--hosts", "2", "--link", "100mbit")
+    assert done.returncode == 0, done.stderr
+    assert "hierarchical" in done.stdout
+    assert "(estimated)" in done.stdout
+
+
+def test_a_saved_graph(tmp_path):
+    program = tmp_path / "save.py"
+    program.write_text(
+        "import sys, rondo as rd\n"
+        "x = rd.placeholder(rd.float32, [None, 100])\n"
+        "w = rd.Variable(rd.zeros([100, 50]))\n"
+        "loss = rd.reduce_sum(rd.matmul(x, w))\n"
+        "rd.train.export_meta_graph(sys.argv[1] + '/bare')\n"
+        "rd.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+        "rd.train.export_meta_graph(sys.argv[1] + '/trained')\n"
+    )
+    subprocess.run([sys.executable, program, tmp_path], check=True, timeout=60)
+    trained = plan(tmp_path / "trained", "--workers", "2")
+    assert trained.returncode == 0, trained.stderr
+    assert "20 kB of gradients" in trained.stdout
+    bare = plan(tmp_path / "bare", "--workers", "2")
+    assert bare.returncode == 2
+    assert "no gradients" in bare.stderr and "minimize" in bare.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"--workers": "0"}, "--workers 0"),
+        ({"--link": "-1gbit"}, "more than zero"),
+        ({"--link": "1furlong"}, "no unit"),
+        ({"--page": "/nosuch/page.html"}, "--page"),
+    ],
+)
+def test_bad_options_are_named(options, said):
+    done = plan(*document(options))
+    assert done.returncode == 2
+    assert said in done.stderr
