@@ -17,7 +17,7 @@ namespace {
 // Servers get a vector key by key, several at a time, so that all of them have
 // something to do from the beginning.
 double simulated(const Method& method, const Network& network, double bytes) {
-  const int keys = method.is_collective() ? 1 : 16;
+  const int keys = method.by_keys() ? 16 : 1;
   std::vector<SimulatedOperation> operations(static_cast<size_t>(keys));
   for (SimulatedOperation& operation : operations) {
     operation.plans = reduction_plans(method, network,
@@ -28,8 +28,8 @@ double simulated(const Method& method, const Network& network, double bytes) {
       simulate_network(
           network, operations,
           {.spare = method.spare,
-           .in_order = method.is_collective(),
-           .block = method.is_collective() ? network.block : network.part})
+           .in_order = !method.by_keys(),
+           .block = method.by_keys() ? network.part : network.block})
           .value();
   double last = 0;
   for (const std::vector<double>& end : ends)
@@ -100,7 +100,7 @@ TEST_P(ExchangeCostTest, SecondsAreThoseOfTheMessages) {
       EXPECT_GE(cost, 0.6 * expected) << method.name();
     } else {
       // How the parts of keys follow each other is not in the closed form.
-      const double share = method.is_collective() ? 0.03 : 0.12;
+      const double share = method.by_keys() ? 0.12 : 0.03;
       EXPECT_NEAR(cost, expected, share * expected) << method.name();
     }
   }
@@ -110,7 +110,7 @@ TEST_P(ExchangeCostTest, SecondsAreThoseOfTheMessages) {
 TEST_P(ExchangeCostTest, SecondsOfSmallMessages) {
   if (network().hosts < network().workers) return;
   for (const Method& method : methods_for(network())) {
-    if (!method.is_collective()) continue;
+    if (method.spare > 0) continue;
     const double bytes = 16 << 10;
     const double cost = reduction_cost(method, network(), bytes).seconds;
     const double expected = simulated(method, network(), bytes);
