@@ -36,7 +36,8 @@ struct TestPart {
     return status;
   }
   std::shared_ptr<Outcome> push(int worker, int64_t sequence,
-                                const Tensor& gradient, uint64_t link = 1) {
+                                const Tensor& gradient, uint64_t link = 1,
+                                bool pulls = false) {
     auto outcome = std::make_shared<Outcome>();
     StoredPart::Answer answer = [outcome](Result<LinkAnswer> what) {
       EXPECT_FALSE(outcome->has_value()) << "answered twice";
@@ -44,7 +45,10 @@ struct TestPart {
     };
     StoredPart::Answers answers;
     part->push({worker, link},
-               {.sequence = sequence, .learning_rate = 1, .timeout_ms = 60'000},
+               {.sequence = sequence,
+                .learning_rate = 1,
+                .timeout_ms = 60'000,
+                .pulls = pulls},
                {gradient}, answer, answers);
     return outcome;
   }
@@ -82,6 +86,27 @@ TEST(StoredPart, WhatIsLoggedIsWhatIsMade) {
   ASSERT_TRUE(outcome->has_value() && (*outcome)->ok());
   EXPECT_THAT(values(test.logged.at(0).gradient.values), Each(2));
   EXPECT_THAT(test.value(), Each(-1));
+}
+
+// Two steps are complete at once, when the worker that both wait for leaves.
+TEST(StoredPart, EachStepOfAReducedKeyHasItsOwnAnswer) {
+  TestPart test({.workers = 2});
+  const Key key{.name = "w", .shape = {4}, .reduces = ReduceOp::kSum};
+  test.part.emplace(0, kv::AddPart{key, 0, 4}, test.rules, test.members,
+                    test.log);
+  std::vector<std::shared_ptr<Outcome>> outcomes;
+  for (const float step : {1.0F, 2.0F})
+    outcomes.push_back(test.push(0, static_cast<int64_t>(step),
+                                 Tensor::full({4}, step), 1, true));
+  test.members.leave(1);
+  {
+    StoredPart::Answers answers;
+    test.part->settle(answers);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(outcomes[i]->has_value() && (*outcomes[i])->ok());
+    EXPECT_THAT(values((**outcomes[i])->tensors[0]), Each(i + 1));
+  }
 }
 
 // An update of integers cannot be made, which is found out behind the log.
