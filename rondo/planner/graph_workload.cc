@@ -169,7 +169,7 @@ Workload workload_of(const TrainingStep& step, double batch,
   return workload;
 }
 
-Result<TrainingStep> find_step(std::shared_ptr<Graph> graph,
+Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                const std::string& name) {
   std::map<std::string, Value> variables;
   for (const Value& variable : graph->collection(kTrainable))
