@@ -139,6 +139,15 @@ def test_the_report_says_where_the_time_of_each_worker_went():
         assert sum(each) == pytest.approx(100, abs=0.3), shares
 
 
+@pytest.mark.parametrize("travel", ["--wire bf16", "--factors on"])
+def test_how_gradients_travel_must_suit_the_strategy_of_the_environment(travel):
+    env = {"RONDO_STRATEGY": "ps"}
+    done = rondo_train("mlp", "--steps", 1, "-n", 2, *travel.split(), env=env)
+    assert done.returncode == 1
+    said = f"RONDO_STRATEGY: {travel} is for --strategy ring or hybrid, not ps"
+    assert said in done.stderr, done.stderr
+
+
 @pytest.fixture(scope="module")
 def ring_accuracy():
     return accuracy(rondo_train("mlp", *OUT_OF_STEP, "--strategy", "ring"))
