@@ -65,6 +65,16 @@ JobStrategies& job_strategies() {
   return *all;
 }
 
+// What a child has is kept for ever: its ends would wait for threads that are
+// not there, and tell the other ranks that the parent was gone.
+Strategy::State::~State() {
+  if (!forked()) return;
+  static auto* const kept = new std::vector<std::shared_ptr<void>>;
+  kept->push_back(std::move(group));
+  kept->push_back(std::move(servers));
+  kept->push_back(std::make_shared<Communicator>(std::move(comm)));
+}
+
 Strategy Strategy::single() { return Strategy("single"); }
 
 int Strategy::rank() const { return state_ ? state_->rank : 0; }
@@ -216,7 +226,7 @@ void Strategy::abandon(const std::string& why) {
 }
 
 void Strategy::close() {
-  if (!state_) return;
+  if (!state_ || state_->forked()) return;
   if (state_->servers) state_->servers->leave();
   Communicator last;
   {
