@@ -56,13 +56,13 @@ def test_any_number_of_workers_has_the_same_curve(model):
         assert f"{workers} workers (ring" in together.stdout
 
 
-def test_parameter_servers_in_step_have_the_same_curve():
+def test_workers_with_servers_in_step_have_the_same_curve():
     curve = losses(rondo_train("lenet", "--steps", 4))
-    served = rondo_train(
-        *["lenet", "--steps", 4, "-n", 2, "--strategy", "ps", "--servers", 2]
-    )
-    assert losses(served) == pytest.approx(curve, abs=2e-4)
-    assert "2 workers (ps" in served.stdout
+    for strategy in ("ps", "hybrid"):
+        options = ["--steps", 4, "-n", 2, "--strategy", strategy, "--servers", 2]
+        served = rondo_train("lenet", *options)
+        assert losses(served) == pytest.approx(curve, abs=2e-4)
+        assert f"2 workers ({strategy}" in served.stdout
 
 
 def test_gradients_travel_as_factors_where_that_is_less():
@@ -204,7 +204,11 @@ def test_a_training_goes_over_to_servers_and_back(tmp_path):
     whole = losses(rondo_train("mlp", "--steps", 6, *options, tmp_path / "a"))
     folder = tmp_path / "b"
     curve = {}
-    for steps, strategy in ((2, ["ring"]), (4, ["ps", "--servers", 1]), (6, ["ring"])):
+    for steps, strategy in (
+        (2, ["ring"]),
+        (4, ["ps", "--servers", 1]),
+        (6, ["hybrid", "--servers", 1]),
+    ):
         more = ["--resume", "--steps", steps, "--strategy", *strategy]
         curve |= losses(rondo_train("mlp", *options, folder, *more))
     # What Adam keeps went along: without it the third step is another.

@@ -89,7 +89,12 @@ ExchangeCost ring_steps(const Network& network, double chunk, int steps) {
   Load load(network);
   for (int rank = 0; rank < n; ++rank)
     load.send(network.host_of(rank), network.host_of((rank + 1) % n), chunk);
-  const double step = std::max(seconds_of(network, load), hop(network, chunk));
+  // Of the n edges of the ring, those between hosts take longer.
+  const double within = network.local_latency +
+                        std::min(chunk, network.block) / network.local_rate;
+  const double on_the_way =
+      (network.hosts * hop(network, chunk) + (n - network.hosts) * within) / n;
+  const double step = std::max(seconds_of(network, load), on_the_way);
   return {.worker_bytes = steps * chunk,
           .link_bytes = steps * load.busiest(),
           .seconds = steps * step + network.latency};
@@ -214,18 +219,22 @@ ExchangeCost hierarchical(const Network& network, double bytes) {
   return cost;
 }
 
-// Each worker trades with each that adds up a share: gives its numbers, gets
-// sums.
+// A share is traded with spare machines: workers give numbers and get sums. The
+// rest goes around the ring.
 ExchangeCost served(const Method& method, const Network& network,
                     double bytes) {
-  const Shares shares = shares_of(method, network);
   const double n = network.workers;
   const double k = method.spare;
-  const double here = network.most_on_a_host();
+  const double share = spare_share(method, network);
+  ExchangeCost ring;
+  if (share < 1)
+    ring =
+        ring_steps(network, (1 - share) * bytes / n, 2 * (network.workers - 1));
   ExchangeCost cost;
-  cost.link_bytes = bytes * std::max(here * shares.spare * k +
-                                         2 * here * shares.worker * (n - here),
-                                     shares.spare * n);
+  cost.worker_bytes = share * bytes + ring.worker_bytes;
+  cost.link_bytes =
+      std::max(network.most_on_a_host() * share * bytes + ring.link_bytes,
+               n * share * bytes / k);
   double uplink = 0;
   const std::vector<int> racks = workers_in_racks(network);
   for (size_t rack = 0; rack < racks.size(); ++rack) {
@@ -233,22 +242,31 @@ ExchangeCost served(const Method& method, const Network& network,
     // Spare machines go to the racks in turn.
     const double spare = std::ceil((k - static_cast<double>(rack)) /
                                    static_cast<double>(racks.size()));
-    uplink =
-        std::max(uplink, bytes * (workers * shares.spare * (k - spare) +
-                                  spare * shares.spare * (n - workers) +
-                                  2 * shares.worker * workers * (n - workers)));
+    uplink = std::max(
+        uplink,
+        share * bytes / k * (workers * (k - spare) + spare * (n - workers)) +
+            ring.worker_bytes);
   }
   // There and back; sums leave when a part of all workers has arrived.
-  const double share = std::max(shares.worker, shares.spare) * bytes;
-  cost.startup =
-      2 * network.latency + n * std::min(share, network.part) / network.link;
-  cost.seconds = seconds_of(network, cost.link_bytes, uplink) + cost.startup;
-  cost.worker_bytes =
-      bytes * (1 - shares.worker) + bytes * shares.worker * (n - 1);
+  cost.startup = 2 * network.latency +
+                 n *
+                     std::min(share * bytes / k,
+                              method.by_keys() ? network.part : network.block) /
+                     network.link;
+  cost.seconds =
+      std::max(seconds_of(network, cost.link_bytes, uplink) + cost.startup,
+               ring.seconds);
   return cost;
 }
 
 }  // namespace
+
+bool is_lower_bound(const Method& method, const Network& network) {
+  return method.kind == MethodKind::kTree ||
+         method.kind == MethodKind::kHybrid ||
+         (method.kind == MethodKind::kButterfly &&
+          !std::has_single_bit(static_cast<unsigned>(network.workers)));
+}
 
 ExchangeCost reduction_cost(const Method& method, const Network& network,
                             double bytes) {

@@ -18,6 +18,9 @@ struct ExchangeCost {
   double startup = 0;  // of these: while the links could serve another one
 };
 
+// Whether the closed form is such a bound.
+bool is_lower_bound(const Method& method, const Network& network);
+
 // `bytes` of each worker, added up over all of them.
 ExchangeCost reduction_cost(const Method& method, const Network& network,
                             double bytes);

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 
 #include "rondo/plan/closed_forms.h"
 #include "rondo/plan/method_plans.h"
@@ -17,7 +17,7 @@ namespace {
 // Servers get a vector key by key, several at a time, so that all of them have
 // something to do from the beginning.
 double simulated(const Method& method, const Network& network, double bytes) {
-  const int keys = method.is_collective() ? 1 : 16;
+  const int keys = method.by_keys() ? 16 : 1;
   std::vector<SimulatedOperation> operations(static_cast<size_t>(keys));
   for (SimulatedOperation& operation : operations) {
     operation.plans = reduction_plans(method, network,
@@ -28,8 +28,8 @@ double simulated(const Method& method, const Network& network, double bytes) {
       simulate_network(
           network, operations,
           {.spare = method.spare,
-           .in_order = method.is_collective(),
-           .block = method.is_collective() ? network.block : network.part})
+           .in_order = !method.by_keys(),
+           .block = method.by_keys() ? network.part : network.block})
           .value();
   double last = 0;
   for (const std::vector<double>& end : ends)
@@ -82,25 +82,17 @@ TEST_P(ExchangeCostTest, BytesAreThoseOfThePlans) {
   }
 }
 
-// Whether the closed form is a bound only.
-bool is_bound(const Method& method, int workers) {
-  return method.kind == MethodKind::kTree ||
-         method.kind == MethodKind::kHybrid ||
-         (method.kind == MethodKind::kButterfly &&
-          !std::has_single_bit(static_cast<unsigned>(workers)));
-}
-
 TEST_P(ExchangeCostTest, SecondsAreThoseOfTheMessages) {
   for (const Method& method : methods_for(network())) {
     const double bytes = 256 << 20;
     const double cost = reduction_cost(method, network(), bytes).seconds;
     const double expected = simulated(method, network(), bytes);
-    if (is_bound(method, network().workers)) {
+    if (is_lower_bound(method, network())) {
       EXPECT_LE(cost, 1.15 * expected) << method.name();
       EXPECT_GE(cost, 0.6 * expected) << method.name();
     } else {
       // How the parts of keys follow each other is not in the closed form.
-      const double share = method.is_collective() ? 0.03 : 0.12;
+      const double share = method.by_keys() ? 0.12 : 0.03;
       EXPECT_NEAR(cost, expected, share * expected) << method.name();
     }
   }
@@ -108,9 +100,10 @@ TEST_P(ExchangeCostTest, SecondsAreThoseOfTheMessages) {
 
 // One small message after another: latency decides.
 TEST_P(ExchangeCostTest, SecondsOfSmallMessages) {
-  if (network().hosts < network().workers) return;
+  const bool one_each = network().hosts == network().workers;
   for (const Method& method : methods_for(network())) {
-    if (!method.is_collective()) continue;
+    if (method.spare > 0) continue;
+    if (!one_each && method.kind != MethodKind::kRing) continue;
     const double bytes = 16 << 10;
     const double cost = reduction_cost(method, network(), bytes).seconds;
     const double expected = simulated(method, network(), bytes);
@@ -146,6 +139,14 @@ TEST(ExchangeCost, ServersAreBoundByTheirLinks) {
         reduction_cost({.kind = MethodKind::kServers, .spare = k}, network, 1e9)
             .link_bytes,
         8e9 / k, 1);
+}
+
+TEST(ExchangeCost, ServersDoNotPayForARing) {
+  const Network network{.workers = 4096, .hosts = 512, .link = 12.5e9};
+  EXPECT_LT(
+      reduction_cost({.kind = MethodKind::kServers, .spare = 512}, network, 1e6)
+          .seconds,
+      0.02);
 }
 
 TEST(ExchangeCost, FactorsGoAroundOnce) {

@@ -1,7 +1,5 @@
 #include "rondo/plan/method.h"
 
-#include <algorithm>
-
 namespace rondo {
 
 std::string_view name_of(MethodKind kind) {
@@ -46,20 +44,12 @@ std::vector<Method> methods_for(const Network& network) {
   return methods;
 }
 
-// With share x at each of n workers, g to a host, and y at each of k spare
-// machines, a worker's host sends g (1 - g x) of the vector to those that add
-// up elsewhere and g x (n - g) of sums to workers elsewhere; a spare machine
-// sends n y. Equal, with n x + k y = 1, they give x.
-Shares shares_of(const Method& method, const Network& network) {
+double spare_share(const Method& method, const Network& network) {
   const double k = method.spare;
-  if (k == 0) return {};
-  if (method.kind == MethodKind::kServers) return {0, 1 / k};
   const double n = network.workers;
-  const double g = network.most_on_a_host();
-  const double below = n * n + g * k * (n - 2 * g);
-  const double x =
-      below > 0 ? std::clamp((n - g * k) / below, 0.0, 1 / n) : 1 / n;
-  return {x, (1 - n * x) / k};
+  if (k == 0) return 0;
+  if (method.kind == MethodKind::kServers || k >= n) return 1;
+  return 2 * k * (n - 1) / (n * n + k * n - 2 * k);
 }
 
 }  // namespace rondo

@@ -18,7 +18,7 @@ enum class MethodKind {
   kDirect,        // in the memory of one host
   kHierarchical,  // direct within hosts, rings between them
   kServers,       // parameter servers on spare machines
-  kHybrid,        // each worker serves a share, and spare machines the rest
+  kHybrid,        // the ring, and spare machines reduce a share
 };
 
 struct Method {
@@ -29,8 +29,9 @@ struct Method {
 
   // "ring", "ring, factors", "ps 4", "hybrid 2".
   std::string name() const;
-  // Whether messages go by a plan of rondo/collectives.
-  bool is_collective() const { return spare == 0; }
+  // Whether each gradient goes to servers by itself, when it is ready. Else
+  // they go in buckets, one after another.
+  bool by_keys() const { return kind == MethodKind::kServers; }
   bool operator==(const Method&) const = default;
 };
 
@@ -43,12 +44,9 @@ std::string_view name_of(MethodKind kind);
 // spare machines as there are workers.
 std::vector<Method> methods_for(const Network& network);
 
-// Which share of the gradients each worker and each spare machine adds up.
-// Together they are 1. The hybrid's are such that all links are equally busy.
-struct Shares {
-  double worker = 0;
-  double spare = 0;
-};
-Shares shares_of(const Method& method, const Network& network);
+// Which share of the gradients spare machines add up, together: all, where they
+// are parameter servers; with the hybrid so much that all links are equally
+// busy, as the strategy has it.
+double spare_share(const Method& method, const Network& network);
 
 }  // namespace rondo

@@ -20,46 +20,48 @@ Algorithm algorithm_of(MethodKind kind) {
   }
 }
 
-// Which elements each rank adds up.
-std::vector<Range> slices_of(const Method& method, const Network& network,
-                             int64_t count) {
-  const Shares shares = shares_of(method, network);
-  std::vector<Range> slices;
-  double share = 0;
-  int64_t begin = 0;
-  for (int rank = 0; rank < network.workers + method.spare; ++rank) {
-    share += rank < network.workers ? shares.worker : shares.spare;
-    const int64_t end = std::llround(share * static_cast<double>(count));
-    slices.push_back({Buffer::kOutput, begin, end - begin});
-    begin = end;
+// The last elements are for spare machines, a slice for each; the others go
+// around the ring meanwhile.
+class SparePlans {
+ public:
+  SparePlans(const Method& method, const Network& network, int64_t count)
+      : workers_(network.workers), spare_(method.spare) {
+    const double share = spare_share(method, network);
+    ring_ = count - std::llround(share * static_cast<double>(count));
+    served_ = count - ring_;
   }
-  return slices;
-}
 
-// A rank gets its slice of all workers, adds up, and gives it back to them;
-// a worker sends the other slices away and gets them back.
-Plan served_plan(int rank, int workers, const std::vector<Range>& slices) {
-  Plan plan;
-  const auto self = static_cast<size_t>(rank);
-  const auto skipped = [&](size_t owner) {
-    return owner == self || slices[owner].count == 0;
-  };
-  if (rank < workers)
-    for (size_t owner = 0; owner < slices.size(); ++owner)
-      if (!skipped(owner)) plan.send(static_cast<int>(owner), slices[owner], 0);
-  if (slices[self].count > 0) {
-    int added = -1;
-    for (int worker = 0; worker < workers; ++worker)
-      if (worker != rank)
-        added = plan.recv_reduce(worker, slices[self], 0, added);
-    for (int worker = 0; worker < workers; ++worker)
-      if (worker != rank) plan.send(worker, slices[self], 1, added);
+  Plan of_worker(int rank) const {
+    Plan plan;
+    if (ring_ > 0)
+      plan = ring_allreduce({.n = workers_, .rank = rank, .count = ring_});
+    for (int i = 0; i < spare_; ++i) plan.send(workers_ + i, slice(i), 0);
+    for (int i = 0; i < spare_; ++i) plan.recv(workers_ + i, slice(i), 1);
+    return plan;
   }
-  if (rank < workers)
-    for (size_t owner = 0; owner < slices.size(); ++owner)
-      if (!skipped(owner)) plan.recv(static_cast<int>(owner), slices[owner], 1);
-  return plan;
-}
+
+  // Gets its slice of all workers, adds up, and gives it back to them.
+  Plan of_spare(int i) const {
+    Plan plan;
+    int added = -1;
+    for (int worker = 0; worker < workers_; ++worker)
+      added = plan.recv_reduce(worker, slice(i), 0, added);
+    for (int worker = 0; worker < workers_; ++worker)
+      plan.send(worker, slice(i), 1, added);
+    return plan;
+  }
+
+ private:
+  Range slice(int i) const {
+    const Part part = part_of(served_, spare_, i);
+    return {Buffer::kOutput, ring_ + part.offset, part.count};
+  }
+
+  const int workers_;
+  const int spare_;
+  int64_t ring_ = 0;
+  int64_t served_ = 0;
+};
 
 }  // namespace
 
@@ -67,10 +69,10 @@ std::vector<Plan> reduction_plans(const Method& method, const Network& network,
                                   int64_t count) {
   std::vector<Plan> plans;
   if (method.spare > 0) {
-    const std::vector<Range> slices = slices_of(method, network, count);
-    for (size_t rank = 0; rank < slices.size(); ++rank)
-      plans.push_back(
-          served_plan(static_cast<int>(rank), network.workers, slices));
+    const SparePlans made(method, network, count);
+    for (int rank = 0; rank < network.workers; ++rank)
+      plans.push_back(made.of_worker(rank));
+    for (int i = 0; i < method.spare; ++i) plans.push_back(made.of_spare(i));
     return plans;
   }
   std::vector<int> hosts;

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 
+#include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/units.h"
 
 namespace rondo {
 namespace {
 
-bool is_candidate(const MethodPrediction& one) {
-  return one.method.spare == 0 && !one.method.bf16;
-}
-
 // The candidate to take.
-size_t choose(std::span<const MethodPrediction> methods) {
+size_t choose(std::span<const MethodPrediction> methods,
+              const Network& network) {
+  const auto is_candidate = [&](const MethodPrediction& one) {
+    return one.method.spare == 0 && !one.method.bf16 &&
+           (one.step.by_messages || !is_lower_bound(one.method, network));
+  };
   double least = 0;
   for (const MethodPrediction& one : methods)
     if (is_candidate(one) && (least == 0 || one.step.step < least))
@@ -70,7 +72,7 @@ std::string gain(std::span<const MethodPrediction> methods,
 
 Recommendation recommend(std::span<const MethodPrediction> methods,
                          const Network& network, const Workload& workload) {
-  const size_t index = choose(methods);
+  const size_t index = choose(methods, network);
   const MethodPrediction& chosen = methods[index];
   if (network.workers == 1) return {index, "one worker exchanges nothing"};
   std::string reason = fmt::format(

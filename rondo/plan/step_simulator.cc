@@ -44,7 +44,7 @@ class StepSimulator {
     return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
   }
   double block() const {
-    return method_.is_collective() ? network_.block : network_.part;
+    return method_.by_keys() ? network_.part : network_.block;
   }
 
   // That all ranks send, about.
@@ -82,7 +82,7 @@ class StepSimulator {
           std::max(now, exchange.ready * computation * slowest) + cost.seconds;
       last = std::max(last, now);
       // The links are free for the next before all of this has come back.
-      if (!method_.is_collective()) now -= cost.startup;
+      if (method_.by_keys()) now -= cost.startup;
     }
     return last;
   }
@@ -103,11 +103,11 @@ class StepSimulator {
       operation.ready.resize(operation.plans.size(), 0);
       operations.push_back(std::move(operation));
     }
-    RONDO_ASSIGN_OR_RETURN(
-        const auto ends, simulate_network(network_, operations,
-                                          {.spare = method_.spare,
-                                           .in_order = method_.is_collective(),
-                                           .block = block()}));
+    RONDO_ASSIGN_OR_RETURN(const auto ends,
+                           simulate_network(network_, operations,
+                                            {.spare = method_.spare,
+                                             .in_order = !method_.by_keys(),
+                                             .block = block()}));
     double last = 0;
     for (const std::vector<double>& end : ends)
       last = std::max(last, std::ranges::max(end));
@@ -138,11 +138,12 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
                                           const Network& network,
                                           const Workload& workload) {
   if (network.workers == 1) return {};
-  if (!method.is_collective()) return workload.keys;
+  if (method.by_keys()) return workload.keys;
   if (method.factors && workload.with_factors)
     return workload.with_factors(network.workers, network.link,
                                  workload.flop_rate);
-  return workload.buckets;
+  return workload.buckets_for ? workload.buckets_for(network.workers)
+                              : workload.buckets;
 }
 
 Result<StepTimes> simulate_step(const Method& method, const Network& network,

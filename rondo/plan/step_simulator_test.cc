@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "rondo/plan/closed_forms.h"
 
 namespace rondo {

@@ -19,6 +19,9 @@ struct PlannedExchange {
   double flops = 0;
 };
 
+// How large buckets are may depend on the number of workers.
+using BucketExchanges =
+    std::function<std::vector<PlannedExchange>(int workers)>;
 // How gradients travel depends on the number of workers, the bytes a second of
 // a link, and the operations a second of a worker.
 using FactorExchanges = std::function<std::vector<PlannedExchange>(
@@ -34,6 +37,7 @@ struct Workload {
   // gradient by itself.
   std::vector<PlannedExchange> buckets;
   std::vector<PlannedExchange> keys;
+  BucketExchanges buckets_for;  // instead of `buckets`, where there is one
   // Empty: no layer's gradient is a product.
   FactorExchanges with_factors;
   double flop_rate = 1e11;  // of a worker

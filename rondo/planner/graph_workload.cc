@@ -149,8 +149,13 @@ Workload workload_of(const TrainingStep& step, double batch,
   workload.flop_rate = rates.flops_per_s;
   for (const GradientAndVariable& one : step.gradients)
     if (one.gradient) workload.parameters += bytes_of_variable(one) / 4;
-  workload.buckets = reader.read(
-      {.group = "plan", .size = 2, .factors = {.use = FactorUse::kOff}});
+  workload.buckets_for = [kept](int workers) {
+    return ExchangeReader(kept->step, kept->clock)
+        .read({.group = "plan",
+               .size = workers,
+               .factors = {.use = FactorUse::kOff}});
+  };
+  workload.buckets = workload.buckets_for(2);
   workload.keys = reader.keys();
   if (!has_factors(step.gradients)) return workload;
   workload.with_factors = [kept, rows = static_cast<int64_t>(batch)](
@@ -164,7 +169,7 @@ Workload workload_of(const TrainingStep& step, double batch,
   return workload;
 }
 
-Result<TrainingStep> find_step(std::shared_ptr<Graph> graph,
+Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                const std::string& name) {
   std::map<std::string, Value> variables;
   for (const Value& variable : graph->collection(kTrainable))

@@ -30,7 +30,7 @@ Workload workload_of(const TrainingStep& step, double batch,
 
 // The step of a graph that was saved with its updates (ApplyMomentum, ...).
 // An error where it has none.
-Result<TrainingStep> find_step(std::shared_ptr<Graph> graph,
+Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                const std::string& name);
 
 }  // namespace rondo

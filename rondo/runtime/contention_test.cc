@@ -1,21 +1,34 @@
 #include "rondo/runtime/contention.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <array>
 
 namespace rondo {
 namespace {
 
-TEST(Contention, IsBetweenNoneAndOneAfterTheOther) {
-  const std::vector<double> slower = measure_contention(3, 1);
-  ASSERT_EQ(slower.size(), 2u);
-  EXPECT_GE(slower[0], 1);
-  EXPECT_LE(slower[0], 2);
-  EXPECT_GE(slower[1], slower[0]);
-  EXPECT_LE(slower[1], 3);
+using testing::DoubleEq;
+using testing::ElementsAre;
+
+TEST(Contention, IsWhatSeveralTakeOverWhatOneTakes) {
+  EXPECT_THAT(contention_of(std::array{2.0, 3.0, 5.0}),
+              ElementsAre(DoubleEq(1.5), DoubleEq(2.5)));
+  EXPECT_THAT(contention_of(std::array{2.0}), ElementsAre());
+  EXPECT_THAT(contention_of({}), ElementsAre());
 }
 
-TEST(Contention, OneNodeHasNone) {
-  EXPECT_TRUE(measure_contention(1, 1).empty());
+TEST(Contention, IsBetweenNoneAndOneAfterTheOther) {
+  // A machine that was busy while one ran, and while three ran.
+  EXPECT_THAT(contention_of(std::array{2.0, 1.0, 9.0}),
+              ElementsAre(DoubleEq(1), DoubleEq(3)));
+  // Nobody is the faster for one more.
+  EXPECT_THAT(contention_of(std::array{2.0, 3.0, 2.5}),
+              ElementsAre(DoubleEq(1.5), DoubleEq(1.5)));
+}
+
+TEST(Contention, IsMeasuredForEachNumberOfNodes) {
+  EXPECT_THAT(measure_contention(3, 1), testing::SizeIs(2));
+  EXPECT_THAT(measure_contention(1, 1), testing::IsEmpty());
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class TokenReturn:
             daemon=daemon,
         )
         coord.register_thread(thread)
-        atexit.register(self._leave_at_exit, weakref.ref(sess))
+        atexit.register(_at_exit, weakref.ref(self), weakref.ref(sess))
         if start:
             thread.start()
         return [thread]
@@ -81,9 +81,11 @@ class TokenReturn:
             return  # it is started anew, and then brings what it owes
         self._leave_once(sess)
 
-    def _leave_at_exit(self, session):
-        # What Python sets when it prints the exception that ends the program.
-        failed = getattr(sys, "last_value", None) is not None
-        sess = session()
-        if sess is not None and not failed:
-            self._leave_once(sess)
+
+def _at_exit(token_return, session):
+    """Holds on to neither of them."""
+    # What Python sets when it prints the exception that ends the program.
+    failed = getattr(sys, "last_value", None) is not None
+    token_return, sess = token_return(), session()
+    if token_return is not None and sess is not None and not failed:
+        token_return._leave_once(sess)
