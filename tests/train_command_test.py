@@ -158,6 +158,15 @@ def test_one_step_is_too_few_to_say_where_the_time_went():
     assert len(re.findall(r"^ +[01] +0 +- +- +- ", done.stdout, re.M)) == 2, done.stdout
 
 
+@pytest.mark.parametrize("travel", ["--wire bf16", "--factors on"])
+def test_how_gradients_travel_must_suit_the_strategy_of_the_environment(travel):
+    env = {"RONDO_STRATEGY": "ps"}
+    done = rondo_train("mlp", "--steps", 1, "-n", 2, *travel.split(), env=env)
+    assert done.returncode == 1
+    said = f"RONDO_STRATEGY: {travel} is for --strategy ring or hybrid, not ps"
+    assert said in done.stderr, done.stderr
+
+
 @pytest.fixture(scope="module")
 def ring_accuracy():
     return accuracy(rondo_train("mlp", *OUT_OF_STEP, "--strategy", "ring"))
