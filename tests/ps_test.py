@@ -76,6 +76,12 @@ def test_a_checkpoint_is_good_for_every_strategy(tmp_path):
         (["--servers", 2, "--strategy", "ring"], "hybrid, ps, ps-async or ssp"),
         (["--strategy", "ssp"], "the strategy ssp needs parameter servers: add --serv"),
         ([*SERVED[:1], -1, "--strategy", "ps"], "--servers -1: expected from 0"),
+        (["--backup", 1], "--backup 1: only the strategy ps has backup workers"),
+        (["--backup", 1, "--strategy", "ring"], "add --strategy ps"),
+        ([*SERVED, "hybrid", "--backup", 1], "add --strategy ps"),
+        ([*SERVED, "ps-async", "--backup", 1], "add --strategy ps"),
+        ([*SERVED, "ssp", "--backup", 1], "add --strategy ps"),
+        ([*SERVED, "ps", "--backup", -1], "--backup -1: expected a number"),
     ],
 )
 def test_command_lines_that_cannot_work(options, sentence):
@@ -147,6 +153,34 @@ def test_ranks_that_train_in_other_ways_are_told(tmp_path, strategy, sentence):
     done = rondo_run(*options, "--", sys.executable, program)
     assert done.returncode == 1
     assert sentence in done.stderr
+
+
+FORKING = """
+import os, sys
+import rondo as rd
+
+strategy = rd.train.Strategy.from_env()
+child = os.fork()
+if child == 0:
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+# The parent's strategy is as it was.
+w = rd.get_variable("w", [64])
+opt = strategy.distribute(rd.train.GradientDescentOptimizer(0.1))
+train_op = opt.minimize(rd.reduce_sum(rd.square(w)))
+with rd.Session() as session:
+    session.run(strategy.initializer())
+    session.run(train_op)
+"""
+
+
+@pytest.mark.parametrize("served", [[], ["ps"], ["hybrid"]])
+def test_a_forked_child_comes_to_its_end(tmp_path, served):
+    program = tmp_path / "forking.py"
+    program.write_text(FORKING)
+    options = ["-n", 2, *(SERVED if served else []), *served, "--timeout", 60]
+    done = rondo_run(*options, "--", sys.executable, program, timeout=90)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 SAVING = """

@@ -56,7 +56,7 @@ struct RunArguments {
   std::string strategy;
   int servers = 0;
   int staleness = -1;
-  int backup = -1;
+  int backup = 0;
   double timeout = 0;
   double grace = 5;
   int min_ranks = 0;
@@ -65,6 +65,7 @@ struct RunArguments {
   std::string remote_rondo;
   std::vector<std::string> stray;  // a program without "--"
   CLI::Option* ranks_option = nullptr;
+  CLI::Option* backup_option = nullptr;
 };
 
 Result<std::vector<Host>> chosen_hosts(const RunArguments& args, const Env& env,
@@ -141,6 +142,21 @@ Status check_servers(const RunArguments& args, const Env& env) {
   return {};
 }
 
+// Only the strategy ps has steps that could do without some ranks.
+Status check_backup(const RunArguments& args, const Env& env) {
+  const std::string strategy =
+      args.strategy.empty() ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
+  if (args.backup < 0)
+    return error(Code::kInvalidArgument,
+                 "--backup {}: expected a number of ranks from 0", args.backup);
+  if (args.backup > 0 && strategy != "ps")
+    return error(Code::kInvalidArgument,
+                 "--backup {}: only the strategy ps has backup workers; add "
+                 "--strategy ps, or leave --backup out",
+                 args.backup);
+  return {};
+}
+
 Status check(const RunArguments& args, const CommandLine& line) {
   if (!args.stray.empty())
     return error(Code::kInvalidArgument,
@@ -175,6 +191,16 @@ Status check_min_ranks(int min_ranks, const std::vector<HostRanks>& hosts) {
                min_ranks, ranks);
 }
 
+// What Strategy::from_env() is told.
+void add_strategy(const RunArguments& args,
+                  std::map<std::string, std::string>* variables) {
+  if (!args.strategy.empty()) (*variables)["RONDO_STRATEGY"] = args.strategy;
+  if (args.staleness >= 0)
+    (*variables)["RONDO_STALENESS"] = std::to_string(args.staleness);
+  if (args.backup_option->count() > 0)
+    (*variables)["RONDO_BACKUP"] = std::to_string(args.backup);
+}
+
 Result<LaunchOptions> run_options(const RunArguments& args,
                                   const CommandLine& line, const Env& env) {
   LaunchOptions options;
@@ -183,12 +209,7 @@ Result<LaunchOptions> run_options(const RunArguments& args,
                          chosen_hosts(args, env, &options.use_srun));
   RONDO_ASSIGN_OR_RETURN(options.hosts, assign_ranks(hosts, args.ranks));
   RONDO_RETURN_IF_ERROR(check_min_ranks(args.min_ranks, options.hosts));
-  if (!args.strategy.empty())
-    options.environment["RONDO_STRATEGY"] = args.strategy;
-  if (args.staleness >= 0)
-    options.environment["RONDO_STALENESS"] = std::to_string(args.staleness);
-  if (args.backup >= 0)
-    options.environment["RONDO_BACKUP"] = std::to_string(args.backup);
+  add_strategy(args, &options.environment);
   options.servers = args.servers;
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &options.environment));
@@ -214,7 +235,7 @@ Result<int> become_program(const RunArguments& args, const CommandLine& line,
   if (!args.interface.empty()) environment["RONDO_INTERFACE"] = args.interface;
   if (!args.port_range.empty())
     environment["RONDO_PORT_RANGE"] = args.port_range;
-  if (!args.strategy.empty()) environment["RONDO_STRATEGY"] = args.strategy;
+  add_strategy(args, &environment);
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &environment));
   if (!args.directory.empty() && chdir(args.directory.c_str()) != 0)
@@ -238,9 +259,11 @@ Result<int> run(const RunArguments& args, const CommandLine& line) {
     if (!args.strategy.empty())
       if (const auto kind = parse_strategy(args.strategy); !kind.ok())
         return kind.status().with_context("--strategy");
+    RONDO_RETURN_IF_ERROR(check_backup(args, env));
     return become_program(args, line, env);
   }
   RONDO_RETURN_IF_ERROR(check_servers(args, env));
+  RONDO_RETURN_IF_ERROR(check_backup(args, env));
   RONDO_ASSIGN_OR_RETURN(const LaunchOptions options,
                          run_options(args, line, env));
   return run_job(options);
@@ -287,10 +310,12 @@ void add_run_command(CLI::App& app, CommandLine& line) {
       ->add_option("--staleness", args->staleness,
                    "With ssp: steps that a rank may be ahead of the slowest")
       ->type_name("STEPS");
-  command
-      ->add_option("--backup", args->backup,
-                   "With ps: of how many ranks, the slowest, no step waits for")
-      ->type_name("N");
+  args->backup_option =
+      command
+          ->add_option(
+              "--backup", args->backup,
+              "With ps: of how many ranks, the slowest, no step waits for")
+          ->type_name("N");
   command
       ->add_option("--timeout", args->timeout,
                    "End the job after so long (exit code 124)")

@@ -1,4 +1,6 @@
 // What wrong calls, wrong peers and strangers get.
+#include <sys/wait.h>
+
 #include <random>
 #include <thread>
 
@@ -187,6 +189,71 @@ TEST(KvErrors, NonsenseIsRefused) {
           {Tensor::full<int64_t>({1}, -1)});
   // The server is as it was.
   EXPECT_EQ(pulled(*worker, "e", {10'000, 4}).span<float>()[39'999], 0);
+}
+
+// What is reduced has its memory at once, and nobody has so much.
+TEST(KvErrors, AKeyThatDoesNotFitLeavesNothing) {
+  const TestFolder folder;
+  KvServerOptions options = with_rules({});
+  options.folder = folder.path();
+  TestCluster cluster(options);
+  const int64_t count = int64_t{1} << 50;
+  const kv::AddPart huge{
+      {.name = "huge", .shape = {count}, .reduces = ReduceOp::kSum}, 0, count};
+  const Key key{.name = "small", .shape = {4}, .reduces = ReduceOp::kSum};
+  {
+    const Stranger stranger(cluster);
+    stranger.call(kv::kHello, kv::Hello{0, 1, 5, "stranger"}.encode()).value();
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(stranger.call(kv::kAddPart, huge.encode()).code(),
+                Code::kResource);
+    stranger.call(kv::kAddPart, kv::AddPart{key, 0, 4}.encode()).value();
+    EXPECT_EQ(stranger.call(kv::kAddPart, huge.encode()).code(),
+              Code::kResource);
+  }
+  // Nor is it in the log.
+  cluster.stop(0);
+  cluster.start(0);
+  auto worker = cluster.worker(0);
+  ASSERT_TRUE(worker->add({key}).ok());
+  worker->push_pull("small", counting({4}), Tensor::zeros({4}))
+      .wait(soon())
+      .value();
+}
+
+TEST(KvErrors, AReducedKeyHasNoOptimizer) {
+  const KvOptimizer adam = KvOptimizer::adam(0.1);
+  const TestCluster cluster(with_rules({.optimizer = adam}));
+  auto worker = cluster.worker(0);
+  Key key{
+      .name = "r", .shape = {4}, .optimizer = adam, .reduces = ReduceOp::kSum};
+  EXPECT_THAT(worker->add({key}).message(), HasSubstr("takes no optimizer"));
+  key.optimizer.reset();
+  ASSERT_TRUE(worker->add({key}).ok());
+  EXPECT_THAT(
+      worker->pull_slot("r", 0, Tensor::zeros({4})).wait(soon()).message(),
+      HasSubstr("a pull of a slot"));
+  EXPECT_THAT(values(pulled(*worker, "r", {4})), testing::Each(0));
+}
+
+// A child has the worker, but not the threads that its end waits for.
+TEST(KvErrors, AForkedChildLeavesTheWorkerAlone) {
+  const TestCluster cluster(with_rules({}));
+  auto worker = cluster.worker(0);
+  ASSERT_TRUE(
+      worker->add({{"w", DType::kF32, {4}}}, {Tensor::zeros({4})}).ok());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);  // instead of for ever
+    worker->abort("the child has nothing to say");
+    worker.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(values(pulled(*worker, "w", {4})), testing::Each(0));
 }
 
 TEST(KvErrors, APushThatIsSentAgainCountsOnce) {

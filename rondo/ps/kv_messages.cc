@@ -81,6 +81,11 @@ Result<Key> read_key(wire::Reader& reader) {
   }
   key.shape = Shape(extents);
   if (reader.number() == 0) return key;
+  if (key.reduces)
+    return error(Code::kInvalidArgument,
+                 "\"{}\" is only reduced, so it takes no optimizer: leave out "
+                 "one of both",
+                 key.name);
   std::vector<double> numbers = KvOptimizer().numbers();
   for (double& number : numbers)
     number = std::bit_cast<double>(reader.number());

@@ -264,11 +264,13 @@ Result<std::shared_ptr<StoredPart>> KvServer::find_or_add(
                    what.key.shape.to_string(), has.begin, has.end,
                    name_of(has.key.dtype), has.key.shape.to_string());
   }
+  // Made before it is logged: there may be no memory for it.
+  const size_t number = parts_.size();
+  auto made = std::make_shared<StoredPart>(static_cast<int64_t>(number), what,
+                                           options_.rules, members_, log_);
   RONDO_RETURN_IF_ERROR(append(KvRecord::kAddPart, what.encode()));
-  numbers_[{what.key.name, what.begin}] = parts_.size();
-  parts_.push_back(
-      std::make_shared<StoredPart>(static_cast<int64_t>(parts_.size()), what,
-                                   options_.rules, members_, log_));
+  parts_.push_back(std::move(made));
+  numbers_[{what.key.name, what.begin}] = number;
   return parts_.back();
 }
 

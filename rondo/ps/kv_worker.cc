@@ -43,7 +43,12 @@ Status note(const Result<LinkAnswer>& answer, std::atomic<int64_t>& made) {
 
 KvWorker::KvWorker(KvWorkerOptions options) : options_(std::move(options)) {}
 
-KvWorker::~KvWorker() = default;
+KvWorker::~KvWorker() {
+  if (!forked()) return;
+  // Their ends would wait for threads that are not in this process.
+  for (auto& link : links_)
+    (void)link.release();  // NOLINT(bugprone-unused-return-value)
+}
 
 Result<std::unique_ptr<KvWorker>> KvWorker::connect(KvWorkerOptions options) {
   if (!options.store || options.servers < 1 || options.worker < 0 ||
@@ -359,6 +364,7 @@ KvWork KvWorker::set(std::string_view key, const Tensor& value,
 }
 
 void KvWorker::abort(const std::string& reason) {
+  if (forked()) return;
   for (const auto& one : links_)
     one->call({kv::kAbort, wire::Writer().text(reason).take(), {}}, deadline(),
               [](const Result<LinkAnswer>&) {});

@@ -9,6 +9,8 @@
 //   worker->push_pull("w", gradient, w).wait(deadline).value();
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
 #include <limits>
@@ -70,7 +72,8 @@ class KvWorker {
  public:
   // Finds the servers through the store.
   static Result<std::unique_ptr<KvWorker>> connect(KvWorkerOptions options);
-  // Without leave(): as if the process had been killed.
+  // Without leave(): as if the process had been killed. In a child that was
+  // forked nothing happens.
   ~KvWorker();
   KvWorker(const KvWorker&) = delete;
 
@@ -126,6 +129,9 @@ class KvWorker {
   // longer than until the deadline.
   Status leave(Deadline deadline = Deadline::never());
 
+  // Whether this process is a child, by fork, of the one that connected: it has
+  // none of the threads, and nothing to say to its parent's servers.
+  bool forked() const { return ::getpid() != pid_; }
   int servers() const { return options_.servers; }
   // How a key is divided.
   std::vector<KeyPart> parts(std::string_view key) const;
@@ -194,6 +200,7 @@ class KvWorker {
   KvWork::Done sticky(KvWork::Done done);
 
   const KvWorkerOptions options_;
+  const pid_t pid_ = ::getpid();  // whose the connections and threads are
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<Added>, std::less<>> keys_
       RONDO_GUARDED_BY(mutex_);

@@ -40,7 +40,10 @@ StoredPart::StoredPart(int64_t number, kv::AddPart what, const KvRules& rules,
       rules_(rules),
       members_(members),
       log_(log),
-      optimizer_(what_.key.optimizer.value_or(rules.optimizer)),
+      // What is only reduced has no slots, whatever the rules say.
+      optimizer_(what_.key.reduces
+                     ? KvOptimizer()
+                     : what_.key.optimizer.value_or(rules.optimizer)),
       initialized_(what_.key.reduces.has_value()),
       counted_(static_cast<size_t>(rules.workers)) {
   if (initialized_)

@@ -57,14 +57,10 @@ bool alike(const Key& a, Key b) {
 
 // The others must not wait for a rank whose program came to its end. Where it
 // did not, they are to hear that it was lost. Who lets go of it may hold locks,
-// such as Python's, so this is a short wait. A child that was forked has none
-// of the worker's threads, and nothing to say to its parent's servers.
+// such as Python's, so this is a short wait.
 KvParameters::~KvParameters() {
   constexpr Duration kGoodbye = std::chrono::seconds(2);
-  if (::getpid() != pid_)
-    (void)worker_.release();  // NOLINT(bugprone-unused-return-value)
-  else if (std::uncaught_exceptions() == 0)
-    leave(Deadline(kGoodbye));
+  if (std::uncaught_exceptions() == 0) leave(Deadline(kGoodbye));
 }
 
 Status KvParameters::add(const std::vector<Parameter>& parameters) {
@@ -162,7 +158,7 @@ void KvParameters::give_up(const std::string& reason) {
 }
 
 void KvParameters::leave(Deadline deadline) {
-  if (::getpid() != pid_) return;
+  if (worker_->forked()) return;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(over_, true)) return;

@@ -1,8 +1,6 @@
 // KvParameters: what graphs have on parameter servers, by a KvWorker.
 #pragma once
 
-#include <unistd.h>
-
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,8 +21,7 @@ class KvParameters final : public Parameters {
                bool together)
       : worker_(std::move(worker)),
         comm_(std::move(comm)),
-        together_(together),
-        pid_(::getpid()) {}
+        together_(together) {}
   ~KvParameters() override;
 
   Status set(std::vector<Parameter> parameters) override;
@@ -45,10 +42,9 @@ class KvParameters final : public Parameters {
   Status add(const std::vector<Parameter>& parameters);
   Status set_all(const std::vector<Parameter>& parameters);
 
-  std::unique_ptr<KvWorker> worker_;
+  const std::unique_ptr<KvWorker> worker_;
   Communicator comm_;
   const bool together_;
-  const pid_t pid_;  // whose connections and threads the worker has
   std::map<std::string, Key> known_;  // of set(), one thread at a time
   std::mutex mutex_;
   bool over_ = false;  // guarded by mutex_

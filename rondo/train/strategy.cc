@@ -1,5 +1,7 @@
 #include "rondo/train/strategy.h"
 
+#include <climits>
+
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/exchange.h"
 #include "rondo/graph/ops/state.h"
@@ -11,6 +13,24 @@
 #include "rondo/train/strategy_state.h"
 
 namespace rondo {
+namespace {
+
+// How many backup workers the environment asks for.
+Result<int64_t> backup_of(const Env& env, StrategyKind kind, int ranks) {
+  if (kind == StrategyKind::kPs)
+    return env.get_int("RONDO_BACKUP", 0, 0, ranks - 1);
+  RONDO_ASSIGN_OR_RETURN(const int64_t backup,
+                         env.get_int("RONDO_BACKUP", 0, 0, INT_MAX));
+  if (backup > 0)
+    return error(Code::kInvalidArgument,
+                 "RONDO_BACKUP={}: only the strategy ps has backup workers; "
+                 "leave it out, or take ps",
+                 backup);
+  return 0;
+}
+
+}  // namespace
+
 Result<Strategy> Strategy::from_env(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
   const auto name = env.get("RONDO_STRATEGY");
@@ -21,6 +41,7 @@ Result<Strategy> Strategy::from_env(const Env& env) {
     if (!parsed.ok()) return parsed.status().with_context("RONDO_STRATEGY");
     kind = *parsed;
   }
+  RONDO_ASSIGN_OR_RETURN(const int64_t backup, backup_of(env, kind, job.size));
   switch (kind) {
     case StrategyKind::kSingle: return single();
     case StrategyKind::kRing:
@@ -35,17 +56,23 @@ Result<Strategy> Strategy::from_env(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(
       options.staleness,
       env.get_int("RONDO_STALENESS", options.staleness, 0, 1'000'000'000));
-  if (kind == StrategyKind::kPs) {
-    RONDO_ASSIGN_OR_RETURN(const int64_t backup,
-                           env.get_int("RONDO_BACKUP", 0, 0, job.size - 1));
-    options.backup = static_cast<int>(backup);
-  }
+  options.backup = static_cast<int>(backup);
   return servers_of(env, options, true);
 }
 
 JobStrategies& job_strategies() {
   static auto* const all = new JobStrategies;
   return *all;
+}
+
+// What a child has is kept for ever: its ends would wait for threads that are
+// not there, and tell the other ranks that the parent was gone.
+Strategy::State::~State() {
+  if (!forked()) return;
+  static auto* const kept = new std::vector<std::shared_ptr<void>>;
+  kept->push_back(std::move(group));
+  kept->push_back(std::move(servers));
+  kept->push_back(std::make_shared<Communicator>(std::move(comm)));
 }
 
 Strategy Strategy::single() { return Strategy("single"); }
@@ -199,7 +226,7 @@ void Strategy::abandon(const std::string& why) {
 }
 
 void Strategy::close() {
-  if (!state_) return;
+  if (!state_ || state_->forked()) return;
   if (state_->servers) state_->servers->leave();
   Communicator last;
   {

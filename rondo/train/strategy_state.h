@@ -1,6 +1,8 @@
 // Strategy::State: what the copies of a strategy share.
 #pragma once
 
+#include <unistd.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +16,14 @@
 namespace rondo {
 
 struct Strategy::State {
+  State() = default;
+  ~State();
+  State(const State&) = delete;
+  // Whether this process is a child, by fork, of the one that joined: it has
+  // none of the threads, and must not say goodbye in its parent's name.
+  bool forked() const { return ::getpid() != pid; }
+
+  const pid_t pid = ::getpid();
   int rank = 0;
   int size = 1;
   HybridOptions options;

@@ -412,6 +412,13 @@ TEST(Strategy, NamesAreKnown) {
     return Strategy::from_env(Env(std::move(variables)));
   };
   EXPECT_EQ(from({}).value().name(), "single");
+  for (const char* name : {"single", "ring", "hybrid", "ps-async", "ssp"})
+    EXPECT_THAT(from({{"RONDO_STRATEGY", name}, {"RONDO_BACKUP", "1"}})
+                    .status()
+                    .message(),
+                HasSubstr("RONDO_BACKUP=1: only the strategy ps has"));
+  EXPECT_THAT(from({{"RONDO_BACKUP", "-1"}}).status().message(),
+              HasSubstr("RONDO_BACKUP=-1: expected"));
   EXPECT_THAT(from({{"RONDO_STRATEGY", "star"}}).status().message(),
               HasSubstr("RONDO_STRATEGY: there is no strategy \"star\""));
 }

@@ -36,12 +36,7 @@ Status check_strategy(const TrainOptions& options) {
     return error(Code::kInvalidArgument,
                  "--strategy single trains with one worker, and -n is {}",
                  options.workers);
-  if (options.wire != "fp32" && *kind != StrategyKind::kRing &&
-      *kind != StrategyKind::kHybrid)
-    return error(Code::kInvalidArgument,
-                 "--wire {} is for --strategy ring or hybrid, not {}",
-                 options.wire, options.strategy);
-  return {};
+  return check_travel(options, options.strategy);
 }
 
 Status check_numbers(const TrainOptions& options) {
@@ -78,6 +73,19 @@ double TrainOptions::rate() const {
   if (lr > 0) return lr;
   const OptimizerName* known = find_optimizer(optimizer);
   return known != nullptr ? known->rate : 0.01;
+}
+
+Status check_travel(const TrainOptions& options, const std::string& strategy) {
+  RONDO_ASSIGN_OR_RETURN(const StrategyKind kind, parse_strategy(strategy));
+  if (kind == StrategyKind::kRing || kind == StrategyKind::kHybrid) return {};
+  const auto refuse = [&](std::string_view option, const std::string& value) {
+    return error(Code::kInvalidArgument,
+                 "{} {} is for --strategy ring or hybrid, not {}", option,
+                 value, strategy);
+  };
+  if (options.wire != "fp32") return refuse("--wire", options.wire);
+  if (options.factors == "on") return refuse("--factors", options.factors);
+  return {};
 }
 
 Status check(const TrainOptions& options) {

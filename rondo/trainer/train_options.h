@@ -46,4 +46,8 @@ struct TrainOptions {
 // What cannot work, said before anything is started. `workers` counts.
 Status check(const TrainOptions& options);
 
+// Of that, how gradients travel: only some strategies can be told. `strategy`
+// is its name, for who has it from somewhere else than the options.
+Status check_travel(const TrainOptions& options, const std::string& strategy);
+
 }  // namespace rondo

@@ -62,6 +62,25 @@ TEST(TrainOptions, SayWhatToChange) {
                 o.servers = servers;
               }),
               "");
+  const auto served = [](auto& o) {
+    o.strategy = "ps";
+    o.servers = 2;
+  };
+  EXPECT_THAT(said([&](auto& o) {
+                served(o);
+                o.wire = "bf16";
+              }),
+              HasSubstr("--wire bf16 is for --strategy ring or hybrid, not"));
+  EXPECT_THAT(said([&](auto& o) {
+                served(o);
+                o.factors = "on";
+              }),
+              HasSubstr("--factors on is for --strategy ring or hybrid, not"));
+  EXPECT_EQ(said([&](auto& o) {
+              served(o);
+              o.factors = "off";
+            }),
+            "");
   EXPECT_THAT(said([](auto& o) { o.batch = 66; }),
               HasSubstr("multiple of -n, 4"));
   EXPECT_THAT(said([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));

@@ -3,15 +3,19 @@
 #include "rondo/base/attempt.h"
 #include "rondo/base/env.h"
 #include "rondo/train/strategy_name.h"
+#include "rondo/trainer/same_data.h"
 #include "rondo/trainer/training_run.h"
 
 namespace rondo {
 namespace {
 
+std::string strategy_of_job() {
+  return Env::process().get_or("RONDO_STRATEGY", "ring");
+}
+
 // What RONDO_STRATEGY says; ring and hybrid with the options of this training.
 Result<Strategy> join_strategy(const TrainOptions& options, int64_t rows) {
-  const std::string name = Env::process().get_or("RONDO_STRATEGY", "ring");
-  const auto kind = parse_strategy(name);
+  const auto kind = parse_strategy(strategy_of_job());
   const bool is_hybrid = kind.ok() && *kind == StrategyKind::kHybrid;
   const bool is_ring = kind.ok() && *kind == StrategyKind::kRing;
   if (options.workers == 1 || !(is_ring || is_hybrid))
@@ -75,9 +79,12 @@ Status train(const TrainOptions& options) {
   TrainOptions own = options;
   own.workers = crew.size();
   Status ready = check(own);
+  if (ready.ok())
+    ready = check_travel(own, strategy_of_job()).with_context("RONDO_STRATEGY");
   if (ready.ok() && crew.rank() == 0) ready = check_folder(own);
   Result<TrainingData> data = ready.ok() ? load(own, *model) : ready;
   RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
+  RONDO_RETURN_IF_ERROR(check_same_data(crew, *data));
   RONDO_ASSIGN_OR_RETURN(
       Strategy strategy,
       join_strategy(own, rows_of_products(own, *model, *data)));
