@@ -132,11 +132,30 @@ def test_the_report_says_where_the_time_of_each_worker_went():
     done = rondo_train("mlp", "--steps", 20, "-n", 2)
     assert losses(done)
     assert "computing  communication  for the slowest  input" in done.stdout
+    for shares in worker_shares(done):
+        assert sum(shares) == pytest.approx(100, abs=0.3), shares
+    # Somebody is the last to come to an exchange, and there it takes time too.
+    assert sum(communication for _, communication, _, _ in worker_shares(done)) > 0
+
+
+def worker_shares(done):
+    """Of each worker: computing, communication, for the slowest and input."""
     lines = re.findall(r"^ +([01]) +\d+ ((?: +[0-9.]+ %){4})$", done.stdout, re.M)
     assert [rank for rank, _ in lines] == ["0", "1"], done.stdout
-    for _, shares in lines:
-        each = [float(x) for x in re.findall(r"[0-9.]+", shares)]
-        assert sum(each) == pytest.approx(100, abs=0.3), shares
+    return [[float(x) for x in re.findall(r"[0-9.]+", shares)] for _, shares in lines]
+
+
+def test_steps_that_are_traced_are_looked_at_too(tmp_path):
+    done = rondo_train("mlp", "--steps", 6, "-n", 2, "--trace", tmp_path / "trace")
+    assert losses(done) and "trace: " in done.stdout
+    shares = worker_shares(done)
+    assert sum(communication for _, communication, _, _ in shares) > 0, shares
+
+
+def test_one_step_is_too_few_to_say_where_the_time_went():
+    done = rondo_train("mlp", "--steps", 1, "-n", 2)
+    assert losses(done)
+    assert len(re.findall(r"^ +[01] +0 +- +- +- ", done.stdout, re.M)) == 2, done.stdout
 
 
 @pytest.mark.parametrize("travel", ["--wire bf16", "--factors on"])
@@ -278,6 +297,16 @@ def test_ctrl_c_leaves_a_checkpoint(tmp_path, training, strategy):
     assert list(losses(rondo_train("mlp", *more))) == [step + 1]
 
 
+def test_a_trace_that_was_not_reached_is_not_named(tmp_path, training):
+    file = tmp_path / "trace"
+    job = training("-n", 2, "--trace", file, "--trace-steps", "999990:999999")
+    job.wait_step(2)
+    job.process.send_signal(signal.SIGINT)
+    assert job.process.wait(60) == 128 + signal.SIGINT, job.text
+    assert f"no trace: {file} is written after step 999999" in job.text
+    assert f"trace: {file} (" not in job.text and not file.exists()
+
+
 def test_a_killed_worker_is_named_and_the_checkpoint_stays(tmp_path, training):
     folder = tmp_path / "run"
     job = training("-n", 3, "--batch", 24, "--checkpoint", folder, "--save-every", 2)
@@ -400,6 +429,26 @@ def test_a_folder_of_images(tmp_path):
     wrong.write_text("text")
     done = rondo_train("mlp", *options, data=tmp_path)
     assert done.returncode == 1 and f'"{wrong}" is neither a JPEG' in done.stderr
+
+
+def test_workers_with_other_files_do_not_train(tmp_path):
+    for rank in range(2):
+        write_images(tmp_path / str(rank), 10)
+    lost = tmp_path / "1" / "left" / "0.jpg"
+    lost.unlink()
+    train = f"exec {RONDO} train mlp --steps 2 --batch 4 --data {tmp_path}/$RONDO_RANK"
+    done = subprocess.run(
+        [RONDO, "run", "-n", "2", "--", "sh", "-c", train],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=clean_env(),
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "rank 1 has other data in" in done.stderr
+    assert "17 examples to train on and 2 to test with" in done.stderr
+    assert "rank 0 has 18 and 2" in done.stderr
 
 
 @pytest.mark.skipif(

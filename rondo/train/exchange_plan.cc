@@ -18,7 +18,9 @@ std::optional<Factors> chosen_factors(const Gradient& gradient,
     return std::nullopt;
   auto factors = factors_of(gradient.values);
   if (!factors || options.use == FactorUse::kOn) return factors;
-  const size_t wire = size_of(wire_of(gradient.values.dtype(), exchange));
+  const ElementSizes wire{
+      .gradient = size_of(wire_of(gradient.values.dtype(), exchange)),
+      .factor = size_of(wire_of(factors->left.dtype(), exchange))};
   if (!factors_pay(*factors, wire, exchange.size, options,
                    exchange.server_share))
     return std::nullopt;

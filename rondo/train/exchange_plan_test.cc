@@ -168,5 +168,23 @@ TEST(ExchangePlan, LeftToItselfItTakesWhatIsCheaper) {
   EXPECT_THAT(how(Model()), ElementsAre("factors", "bucket", "factors"));
 }
 
+// Products in bf16 of variables in f32: the factors are half as wide as the
+// gradient.
+TEST(ExchangePlan, NarrowFactorsCountAsTheyTravel) {
+  Graph graph;
+  const Value x = placeholder(graph, {.dtype = DType::kBF16, .shape = {2, 4}});
+  const Value w = variable(graph, zeros(graph, {4, 3}), {.name = "w"});
+  const Value y = cast(matmul(x, cast(w, DType::kBF16)), DType::kF32);
+  const auto gradients = Optimizer::compute_gradients(reduce_sum(y * y));
+  GradientExchange exchange = of_two(FactorUse::kAuto);
+  exchange.factors.flop_rate = 1e30;
+  // 14 numbers of 2 bytes instead of 12 of 4.
+  EXPECT_EQ(to_text(plan_exchange(gradients, exchange).travels),
+            "w: factors, 28 bytes\n");
+  exchange.wire = DType::kBF16;
+  EXPECT_EQ(to_text(plan_exchange(gradients, exchange).travels),
+            "w: bucket, 24 bytes\n");
+}
+
 }  // namespace
 }  // namespace rondo

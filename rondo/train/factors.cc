@@ -73,19 +73,22 @@ int64_t rows_of(const Factors& factors, const FactorOptions& options) {
   return options.rows > 0 ? options.rows : kAny;
 }
 
-bool factors_pay(const Factors& factors, size_t wire, int ranks,
+bool factors_pay(const Factors& factors, const ElementSizes& wire, int ranks,
                  const FactorOptions& options, double server_share) {
   const int64_t known = rows_of(factors, options);
   if (known == kAny) return false;
   const auto left = static_cast<double>(columns_of(factors.left));
   const auto right = static_cast<double>(columns_of(factors.right));
   const double others = static_cast<double>(known) * (ranks - 1);
-  const double reduced = sent_share(ranks, server_share) * left * right;
-  const double gathered = others * (left + right);
+  // Bytes that a rank sends.
+  const double reduced = sent_share(ranks, server_share) * left * right *
+                         static_cast<double>(wire.gradient);
+  const double gathered =
+      others * (left + right) * static_cast<double>(wire.factor);
   const double link = options.link_rate > 0 ? options.link_rate : kNetworkRate;
-  // Elements that a rank sends, and the product of what it gets.
-  const double saved = (reduced - gathered) * static_cast<double>(wire) / link;
-  return saved > 2 * others * left * right / options.flop_rate;
+  // And the product of what it gets.
+  return (reduced - gathered) / link >
+         2 * others * left * right / options.flop_rate;
 }
 
 }  // namespace rondo

@@ -60,11 +60,17 @@ RONDO_API Value product_of(const Factors& factors);
 // How many rows a factor has on a rank; kAny where nobody knows.
 RONDO_API int64_t rows_of(const Factors& factors, const FactorOptions& options);
 
+// Bytes of an element that travels: of factors in bf16 those of their gradient,
+// which is f32, are more.
+struct ElementSizes {
+  size_t gradient = 4;
+  size_t factor = 4;
+};
+
 // Whether it takes less time to send factors and to multiply those of all ranks
-// than to reduce the product, of which a share may go through servers. `wire`
-// is the size of an element that travels.
-RONDO_API bool factors_pay(const Factors& factors, size_t wire, int ranks,
-                           const FactorOptions& options,
+// than to reduce the product, of which a share may go through servers.
+RONDO_API bool factors_pay(const Factors& factors, const ElementSizes& wire,
+                           int ranks, const FactorOptions& options,
                            double server_share = 0);
 
 }  // namespace rondo

@@ -13,6 +13,8 @@
 namespace rondo {
 namespace {
 
+constexpr ElementSizes k32 = {.gradient = 4, .factor = 4};
+
 // x·w, or x·wᵀ, and the gradient of w.
 struct Layer {
   explicit Layer(bool transposed = false, int64_t rows = kAny) {
@@ -97,11 +99,11 @@ TEST(Factors, AnUnknownBatchPaysOnlyWhenItIsGiven) {
   // VGG-16's first layer of this kind, on four ranks.
   const Factors unknown{factor(kAny, 25088), factor(kAny, 4096)};
   EXPECT_EQ(rows_of(unknown, {}), kAny);
-  EXPECT_FALSE(factors_pay(unknown, 4, 4, {}));
-  EXPECT_TRUE(factors_pay(unknown, 4, 4, {.rows = 32}));
+  EXPECT_FALSE(factors_pay(unknown, k32, 4, {}));
+  EXPECT_TRUE(factors_pay(unknown, k32, 4, {.rows = 32}));
   const Factors known{factor(kAny, 25088), factor(32, 4096)};
   EXPECT_EQ(rows_of(known, {.rows = 7}), 32);
-  EXPECT_TRUE(factors_pay(known, 4, 4, {}));
+  EXPECT_TRUE(factors_pay(known, k32, 4, {}));
 }
 
 TEST(Factors, PayByBatchLinkAndArithmetic) {
@@ -111,17 +113,21 @@ TEST(Factors, PayByBatchLinkAndArithmetic) {
   // On two ranks 4 MB are sent, or 8 kB a row; a row costs 2 million
   // operations. By bytes alone, fewer than 500 rows pay.
   const double much = 1e30;
-  EXPECT_TRUE(factors_pay(f, 4, 2, {.rows = 499, .flop_rate = much}));
-  EXPECT_FALSE(factors_pay(f, 4, 2, {.rows = 501, .flop_rate = much}));
+  EXPECT_TRUE(factors_pay(f, k32, 2, {.rows = 499, .flop_rate = much}));
+  EXPECT_FALSE(factors_pay(f, k32, 2, {.rows = 501, .flop_rate = much}));
+  // Of factors in bf16, twice as many.
+  const ElementSizes narrow{.gradient = 4, .factor = 2};
+  EXPECT_TRUE(factors_pay(f, narrow, 2, {.rows = 999, .flop_rate = much}));
+  EXPECT_FALSE(factors_pay(f, narrow, 2, {.rows = 1001, .flop_rate = much}));
   // 4 ms of a link of 1 GB/s, against 100 · (8 µs + 20 µs), or 100 · (8 µs +
   // 50 µs).
   FactorOptions options{.rows = 100, .link_rate = 1e9, .flop_rate = 1e11};
-  EXPECT_TRUE(factors_pay(f, 4, 2, options));
+  EXPECT_TRUE(factors_pay(f, k32, 2, options));
   options.flop_rate = 4e10;
-  EXPECT_FALSE(factors_pay(f, 4, 2, options));
+  EXPECT_FALSE(factors_pay(f, k32, 2, options));
   // Half the time on a slower link is less to save on a quicker one.
   options.link_rate = 1e8;
-  EXPECT_TRUE(factors_pay(f, 4, 2, options));
+  EXPECT_TRUE(factors_pay(f, k32, 2, options));
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ class ExampleReader {
   virtual ~ExampleReader() = default;
   // [count, ...]: that of a tensor of all.
   virtual Shape shape() const = 0;
+  // Of the names of what is read: another list has another.
+  virtual uint32_t checksum() const = 0;
   // One row of it. Any thread.
   virtual Status read(int64_t row, std::span<uint8_t> into) const = 0;
 };

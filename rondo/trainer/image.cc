@@ -17,14 +17,16 @@
 namespace rondo {
 namespace {
 
-constexpr int64_t kMostPixels = int64_t{1} << 28;
+// An image is in memory as a whole, three bytes a pixel.
+constexpr int64_t kMostPixels = int64_t{1} << 26;
 constexpr std::string_view kJpeg = "\xff\xd8\xff";
 constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n";
 
 Status check_size(int64_t width, int64_t height) {
   if (width > 0 && height > 0 && width <= kMostPixels / height) return {};
-  return error(Code::kInvalidArgument, "{} x {} pixels cannot be right", width,
-               height);
+  return error(Code::kInvalidArgument,
+               "{} x {} pixels: an image may have up to {}; make it smaller",
+               width, height, kMostPixels);
 }
 
 // How libjpeg says what is wrong.
@@ -47,6 +49,21 @@ void warn(j_common_ptr info, int level) {
     fail(info);
 }
 
+// libjpeg makes no RGB of inks.
+bool has_inks(const jpeg_decompress_struct& info) {
+  return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+}
+
+// Cyan, magenta, yellow and black as red, green and blue. In files with Adobe's
+// mark, which are nearly all, 255 is no ink.
+void mix_inks(const uint8_t* inks, int64_t width, bool inverted, uint8_t* to) {
+  const auto light = [&](uint8_t ink) { return inverted ? ink : 255 - ink; };
+  for (int64_t x = 0; x < width; ++x, inks += 4)
+    for (int i = 0; i < 3; ++i)
+      *to++ =
+          static_cast<uint8_t>((light(inks[i]) * light(inks[3]) + 127) / 255);
+}
+
 // False: see `failure`. libjpeg leaves by longjmp, so nothing here has a
 // destructor.
 bool read_head(jpeg_decompress_struct& info, JpegFailure& failure,
@@ -59,7 +76,7 @@ bool read_head(jpeg_decompress_struct& info, JpegFailure& failure,
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()),
                bytes.size());
   jpeg_read_header(&info, TRUE);
-  info.out_color_space = JCS_RGB;
+  info.out_color_space = has_inks(info) ? JCS_CMYK : JCS_RGB;
   jpeg_calc_output_dimensions(&info);
   return true;
 }
@@ -68,10 +85,16 @@ bool read_rows(jpeg_decompress_struct& info, JpegFailure& failure,
                uint8_t* pixels) {
   if (setjmp(failure.back) != 0) return false;
   jpeg_start_decompress(&info);
+  // libjpeg's own memory, which goes with `info`.
+  JSAMPARRAY inks =
+      info.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info), JPOOL_IMAGE,
+                             info.output_width * 4, 1);
   while (info.output_scanline < info.output_height) {
     JSAMPROW row =
         pixels + size_t{info.output_scanline} * info.output_width * 3;
-    jpeg_read_scanlines(&info, &row, 1);
+    jpeg_read_scanlines(&info, has_inks(info) ? inks : &row, 1);
+    if (has_inks(info))
+      mix_inks(inks[0], info.output_width, info.saw_Adobe_marker == TRUE, row);
   }
   jpeg_finish_decompress(&info);
   return true;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "rondo/base/crc32c.h"
 #include "rondo/trainer/image.h"
 
 namespace rondo {
@@ -37,6 +38,18 @@ class ImageReader final : public ExampleReader {
   Shape shape() const override {
     return {static_cast<int64_t>(paths_.size()), images_.side, images_.side,
             images_.channels};
+  }
+  // Classes and names; hosts may have the folder in different places.
+  uint32_t checksum() const override {
+    uint32_t sum = 0;
+    for (const fs::path path : paths_)
+      for (const fs::path& part :
+           {path.parent_path().filename(), path.filename()}) {
+        const std::string& name = part.native();
+        // With the zero at its end, which no name has.
+        sum = crc32c(name.c_str(), name.size() + 1, sum);
+      }
+    return sum;
   }
   Status read(int64_t row, std::span<uint8_t> into) const override {
     RONDO_ASSIGN_OR_RETURN(const Image image,

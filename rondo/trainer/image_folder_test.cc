@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "rondo/trainer/batches.h"
 #include "rondo/trainer/data_source.h"
 #include "rondo/trainer/test_files.h"
@@ -14,14 +16,36 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// `count` images of this brightness in a folder.
+// `count` images of this brightness in a folder, or each so much brighter than
+// the one before.
 void write_class(const TestFolder& folder, const std::string& name, int count,
-                 int brightness) {
+                 int brightness, int brighter = 0) {
   std::filesystem::create_directories(folder.path() + "/" + name);
-  const Image image = test_image(9, 8, brightness, brightness, brightness);
-  for (int i = 0; i < count; ++i)
-    folder.write(fmt::format("{}/{}.png", name, i), png_bytes(image));
+  for (int i = 0; i < count; ++i) {
+    const int own = brightness + i * brighter;
+    folder.write(fmt::format("{}/{}.png", name, i),
+                 png_bytes(test_image(9, 8, own, own, own)));
+  }
 }
+
+// Counts what the thread that made it has to read itself.
+class CountingReader final : public ExampleReader {
+ public:
+  explicit CountingReader(std::shared_ptr<const ExampleReader> reader)
+      : reader_(std::move(reader)) {}
+  Shape shape() const override { return reader_->shape(); }
+  uint32_t checksum() const override { return reader_->checksum(); }
+  Status read(int64_t row, std::span<uint8_t> into) const override {
+    if (std::this_thread::get_id() == owner_) ++own_;
+    return reader_->read(row, into);
+  }
+  int own() const { return own_; }
+
+ private:
+  const std::shared_ptr<const ExampleReader> reader_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  mutable int own_ = 0;  // the owner's alone
+};
 
 Result<TrainingData> load(const TestFolder& folder) {
   return load_data({.data = folder.path(), .side = 4, .channels = 3});
@@ -64,12 +88,19 @@ TEST(ImageFolder, ATenthIsForTheTest) {
 // What is read while a step runs is what it would be otherwise.
 TEST(ImageFolder, BatchesAreReadAhead) {
   const TestFolder folder;
-  write_class(folder, "dark", 8, 0);
-  write_class(folder, "bright", 8, 255);
+  write_class(folder, "dark", 8, 0, 5);
+  write_class(folder, "bright", 8, 255, -5);
   const TrainingData data = load(folder).value();
-  Batches batches(data.train, data.kind, 4, 1);
-  for (const int64_t step : {0, 1, 2, 3, 4, 2, 9}) {
+  const auto reader = std::make_shared<CountingReader>(data.train.reader);
+  Examples counted = data.train;
+  counted.reader = reader;
+  Batches batches(counted, data.kind, 4, 1);
+  // The first two images, and those of steps that do not follow the one before.
+  const std::pair<int64_t, int> steps[] = {{0, 2}, {1, 2}, {2, 2}, {3, 2},
+                                           {4, 2}, {2, 4}, {9, 6}};
+  for (const auto& [step, own] : steps) {
     const Batch batch = batches.share(step, 1, 2).value();
+    EXPECT_EQ(reader->own(), own) << step;
     const auto rows = batches.rows(step, 1, 2);
     const Batch wanted = make_batch(data.train, data.kind, rows).value();
     EXPECT_TRUE(std::ranges::equal(batch.inputs.span<float>(),

@@ -30,6 +30,46 @@ TEST(Image, IsDecoded) {
   EXPECT_NEAR(jpeg.pixels[2], 50, 4);
 }
 
+TEST(Image, OfInksIsDecoded) {
+  // Cyan, magenta, yellow and black: half of the light of red, a quarter of
+  // green, none of blue.
+  const auto inks = [](std::array<int, 4> each) {
+    Image image{.width = 5, .height = 3};
+    for (int i = 0; i < 5 * 3; ++i)
+      for (const int ink : each)
+        image.pixels.push_back(static_cast<uint8_t>(ink));
+    return image;
+  };
+  // As Adobe writes it, 255 is no ink.
+  const Image light = inks({255, 128, 0, 128});
+  const Image dark = inks({0, 127, 255, 127});
+  for (const std::string& file :
+       {jpeg_bytes(light, JCS_CMYK, JCS_CMYK),
+        jpeg_bytes(light, JCS_CMYK, JCS_YCCK),
+        jpeg_bytes(dark, JCS_CMYK, JCS_CMYK, false)}) {
+    const auto image = decode_image(file);
+    ASSERT_TRUE(image.ok()) << image.status().message();
+    ASSERT_EQ(image->pixels.size(), size_t{5 * 3 * 3});
+    for (const size_t pixel : {size_t{0}, size_t{14}}) {
+      EXPECT_NEAR(image->pixels[3 * pixel], 128, 4);
+      EXPECT_NEAR(image->pixels[3 * pixel + 1], 64, 4);
+      EXPECT_NEAR(image->pixels[3 * pixel + 2], 0, 4);
+    }
+  }
+}
+
+TEST(Image, ThatIsTooLargeIsNotRead) {
+  std::string bytes = jpeg_bytes(test_image(8, 8, 1, 2, 3));
+  // The frame's marker, its length and precision, and then two bytes each of
+  // height and width.
+  const size_t frame = bytes.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  bytes.replace(frame + 5, 4, "\x40\x00\x10\x01", 4);
+  EXPECT_EQ(said(bytes),
+            "4097 x 16384 pixels: an image may have up to 67108864; make it "
+            "smaller");
+}
+
 TEST(Image, DamageIsSaid) {
   const Image drawn = test_image(64, 64, 200, 100, 50);
   for (const auto& [whole, kind] : {std::pair(png_bytes(drawn), "PNG"),

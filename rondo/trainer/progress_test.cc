@@ -111,6 +111,14 @@ TEST(TrainingReport, SaysWhatBecameOfIt) {
   EXPECT_THAT(text, Not(HasSubstr("straggler: worker 0")));
 }
 
+TEST(TrainingReport, WhatNobodyLookedAtIsUnknown) {
+  TrainingReport report{.strategy = "ring"};
+  report.workers = {{.input = 0.1, .looked = false}, {.input = 0.2}};
+  const std::string text = report_text({}, report, "images");
+  EXPECT_THAT(text, ContainsRegex("0 +0 +- +- +- 10.0 %\n"));
+  EXPECT_THAT(text, ContainsRegex("1 +0 +80.0 % +0.0 % +0.0 % 20.0 %"));
+}
+
 TEST(Stragglers, AreThoseTheOthersWaitFor) {
   EXPECT_THAT(stragglers({{.for_worker = {0}}}), ElementsAre());
   EXPECT_THAT(stragglers({{.for_worker = {0, 0.5, 0.1}},

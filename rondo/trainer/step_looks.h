@@ -16,6 +16,8 @@ class StepLooks {
   // Whether to look at a step, of which so many were made before.
   static bool due(int64_t before) { return before % kEvery == 1; }
 
+  // Whether there was a step to look at.
+  bool any() const { return !looks_.empty(); }
   // The share of the step in which the worker only waited.
   double add(const std::vector<Timeline::Event>& events);
   // For whom it waited. Where workers are not in step, nobody knows: all of it

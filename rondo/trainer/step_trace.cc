@@ -68,6 +68,19 @@ void StepTrace::add(int64_t step, Clock::time_point start,
   add_event(fmt::format("step {}", step), "Step", made, end);
 }
 
+std::vector<Timeline::Event> StepTrace::events_since(
+    Clock::time_point start) const {
+  if (!timeline_) return {};
+  const double since =
+      std::chrono::duration<double, std::micro>(start - timeline_->origin())
+          .count();
+  std::vector<Timeline::Event> events = timeline_->events();
+  std::erase_if(events, [&](const Timeline::Event& event) {
+    return event.start_us < since;
+  });
+  return events;
+}
+
 Status StepTrace::write(const std::string& text) const {
   std::ofstream file(path_, std::ios::binary | std::ios::trunc);
   file << text;

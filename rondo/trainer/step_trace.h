@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/base/status.h"
 #include "rondo/runtime/timeline.h"
@@ -41,6 +42,8 @@ class StepTrace {
   // When a step was under way: its batch was made until `made`.
   void add(int64_t step, Clock::time_point start, Clock::time_point made,
            Clock::time_point end);
+  // What was traced since then.
+  std::vector<Timeline::Event> events_since(Clock::time_point start) const;
   // The file: what all workers traced.
   Status write(const std::string& text) const;
 

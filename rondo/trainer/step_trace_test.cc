@@ -43,6 +43,11 @@ TEST(StepTrace, HasTheStepsThemselves) {
   EXPECT_DOUBLE_EQ(events[1].start_us, 3000);
   EXPECT_DOUBLE_EQ(events[1].us, 7000);
 
+  trace.timeline().add("late", "MatMul", ms(11), ms(12));
+  const auto late = trace.events_since(ms(11));
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].node, "late");
+
   ASSERT_TRUE(trace.write("text").ok());
   std::stringstream text;
   text << std::ifstream(trace.path()).rdbuf();

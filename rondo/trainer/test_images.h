@@ -28,7 +28,11 @@ inline std::string png_bytes(const Image& image) {
   return encode_png({image.height, image.width, 3}, image.pixels).value();
 }
 
-inline std::string jpeg_bytes(const Image& image) {
+// What libjpeg makes of these pixels, which have as many bytes each as
+// `from` says.
+inline std::string jpeg_bytes(const Image& image, J_COLOR_SPACE from,
+                              J_COLOR_SPACE to, bool adobe = true) {
+  const int channels = from == JCS_CMYK ? 4 : 3;
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -38,15 +42,17 @@ inline std::string jpeg_bytes(const Image& image) {
   jpeg_mem_dest(&info, &memory, &size);
   info.image_width = static_cast<JDIMENSION>(image.width);
   info.image_height = static_cast<JDIMENSION>(image.height);
-  info.input_components = 3;
-  info.in_color_space = JCS_RGB;
+  info.input_components = channels;
+  info.in_color_space = from;
   jpeg_set_defaults(&info);
+  jpeg_set_colorspace(&info, to);
+  if (!adobe) info.write_Adobe_marker = FALSE;
   jpeg_set_quality(&info, 95, TRUE);
   jpeg_start_compress(&info, TRUE);
   while (info.next_scanline < info.image_height) {
     // libjpeg does not write to it.
-    auto* row = const_cast<JSAMPROW>(image.pixels.data() +
-                                     info.next_scanline * image.width * 3);
+    auto* row = const_cast<JSAMPROW>(
+        image.pixels.data() + info.next_scanline * image.width * channels);
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);
@@ -54,6 +60,9 @@ inline std::string jpeg_bytes(const Image& image) {
   std::string bytes(reinterpret_cast<char*>(memory), size);
   std::free(memory);
   return bytes;
+}
+inline std::string jpeg_bytes(const Image& image) {
+  return jpeg_bytes(image, JCS_RGB, JCS_YCbCr);
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include "rondo/base/attempt.h"
 #include "rondo/base/env.h"
 #include "rondo/train/strategy_name.h"
+#include "rondo/trainer/same_data.h"
 #include "rondo/trainer/training_run.h"
 
 namespace rondo {
@@ -83,6 +84,7 @@ Status train(const TrainOptions& options) {
   if (ready.ok() && crew.rank() == 0) ready = check_folder(own);
   Result<TrainingData> data = ready.ok() ? load(own, *model) : ready;
   RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
+  RONDO_RETURN_IF_ERROR(check_same_data(crew, *data));
   RONDO_ASSIGN_OR_RETURN(
       Strategy strategy,
       join_strategy(own, rows_of_products(own, *model, *data)));

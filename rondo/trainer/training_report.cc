@@ -21,10 +21,14 @@ std::string worker_table(const std::vector<WorkerLine>& workers,
       unit);
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     const WorkerLine& worker = workers[rank];
-    text += fmt::format(
-        "\n  {:>6} {:>12.0f} {:>8.1f} % {:>12.1f} % {:>14.1f} % {:>4.1f} %",
-        rank, worker.per_second, 100 * worker.computing(),
-        100 * worker.communication, 100 * worker.slowest(), 100 * worker.input);
+    const auto share = [&](double part) {
+      return worker.looked ? fmt::format("{:.1f} %", 100 * part)
+                           : std::string("-");
+    };
+    text += fmt::format("\n  {:>6} {:>12.0f} {:>10} {:>14} {:>16} {:>4.1f} %",
+                        rank, worker.per_second, share(worker.computing()),
+                        share(worker.communication), share(worker.slowest()),
+                        100 * worker.input);
   }
   for (const auto& [rank, share] : stragglers(workers))
     text += fmt::format(

@@ -16,6 +16,8 @@ struct WorkerLine {
   double input = 0;
   double communication = 0;             // that nothing hides
   std::vector<double> for_worker = {};  // waiting for each of the others
+  // False: no step was looked at, and all but the input is unknown.
+  bool looked = true;
 
   double slowest() const;  // waiting for all of them
   double computing() const;

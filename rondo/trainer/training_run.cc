@@ -139,17 +139,19 @@ Status TrainingRun::one_step() {
   const auto made = Clock::now();
   const int64_t number = step_ - first_ + 1;
   const bool traced = trace_ && trace_->contains(number);
-  const bool look = crew_.size() > 1 && !traced && StepLooks::due(number - 1);
+  const bool look = crew_.size() > 1 && StepLooks::due(number - 1);
   std::optional<Timeline> own;
-  if (look) own.emplace();
+  if (look && !traced) own.emplace();
   RONDO_ASSIGN_OR_RETURN(const Score score,
                          graph_.step(*session_, batch, rate(),
                                      traced ? &trace_->timeline()
-                                     : look ? &*own
+                                     : own  ? &*own
                                             : nullptr));
   const auto end = Clock::now();
   times_.add(made - start, end - made);
-  if (look) times_.add_waiting(looks_.add(own->events()));
+  if (look)
+    times_.add_waiting(
+        looks_.add(own ? own->events() : trace_->events_since(made)));
   if (traced) trace_->add(number, start, made, end);
   const StepNews news = {score.loss, score.right, stop_.came() ? 1.0 : 0.0};
   // Workers that do not wait for each other have no news of common steps.
@@ -178,7 +180,11 @@ Status TrainingRun::write_trace() {
   if (!text.ok()) return unless_they_left(text.status());
   if (!leads()) return {};
   not_traced_ = trace_->write(*text);
-  if (!not_traced_.ok()) progress_.say(not_traced_.message());
+  if (not_traced_.ok())
+    traced_as_ = fmt::format("{} (steps {} to {})", trace_->path(),
+                             trace_->steps().first, trace_->steps().last);
+  else
+    progress_.say(not_traced_.message());
   return {};
 }
 
@@ -286,7 +292,7 @@ Status TrainingRun::save() {
 
 // Shares of this worker's time.
 Result<WorkerLine> TrainingRun::line() {
-  WorkerLine mine{.input = times_.input_share()};
+  WorkerLine mine{.input = times_.input_share(), .looked = looks_.any()};
   if (times_.seconds() > 0)
     mine.per_second = static_cast<double>(times_.steps() * options_.batch) /
                       (crew_.size() * times_.seconds());
@@ -308,21 +314,28 @@ Result<TrainingReport> TrainingRun::report() {
                         .accuracy = accuracy_,
                         .travels = strategy_.travels(),
                         .checkpoint = saved_as_,
-                        .summary = options_.logdir};
-  if (trace_ && not_traced_.ok())
-    report.trace = fmt::format("{} (steps {} to {})", trace_->path(),
-                               trace_->steps().first, trace_->steps().last);
+                        .summary = options_.logdir,
+                        .trace = traced_as_};
   RONDO_ASSIGN_OR_RETURN(const WorkerLine mine, line());
   std::vector<double> numbers = {mine.per_second, mine.input,
-                                 mine.communication};
+                                 mine.communication, mine.looked ? 1.0 : 0.0};
   const size_t own = numbers.size();
   numbers.insert(numbers.end(), mine.for_worker.begin(), mine.for_worker.end());
   RONDO_ASSIGN_OR_RETURN(const std::vector<double> all, crew_.gather(numbers));
   for (auto at = all.begin(); at != all.end(); at += numbers.size())
     report.workers.push_back(
-        {at[0], at[1], at[2], {at + own, at + numbers.size()}});
+        {at[0], at[1], at[2], {at + own, at + numbers.size()}, at[3] > 0});
   report.seconds = to_seconds(Clock::now() - started_);
   return report;
+}
+
+// Of a run that was ended early.
+void TrainingRun::say_trace() {
+  if (!traced_as_.empty())
+    progress_.say(fmt::format("trace: {}", traced_as_));
+  else if (not_traced_.ok())
+    progress_.say(fmt::format("no trace: {} is written after step {}",
+                              trace_->path(), first_ + trace_->steps().last));
 }
 
 Status TrainingRun::end() {
@@ -334,7 +347,8 @@ Status TrainingRun::end() {
           saved_ == step_
               ? fmt::format("; checkpoint {}: --resume goes on", saved_as_)
               : std::string()));
-    return not_saved_;
+    if (leads() && trace_) say_trace();
+    return not_saved_.ok() ? not_traced_ : not_saved_;
   }
   RONDO_ASSIGN_OR_RETURN(TrainingReport report, this->report());
   if (!leads()) return {};

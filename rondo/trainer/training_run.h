@@ -42,6 +42,7 @@ class TrainingRun {
   Status resume();
   Status one_step();
   Status write_trace();
+  void say_trace();
   // A failure to talk to the others. When all were asked to end, those who do
   // not wait for each other may have left already.
   Status unless_they_left(const Status& failure);
@@ -80,7 +81,8 @@ class TrainingRun {
   std::string saved_as_;
   Status not_saved_;  // why the last checkpoint was not written
   Status not_traced_;
-  bool pending_ = false;  // whether news are under way
+  std::string traced_as_;  // empty: there is no trace yet
+  bool pending_ = false;   // whether news are under way
   bool stopping_ = false;
   std::optional<double> accuracy_;  // of the last test
 };
