@@ -29,6 +29,11 @@ Result<int64_t> backup_of(const Env& env, StrategyKind kind, int ranks) {
   return 0;
 }
 
+std::vector<std::shared_ptr<void>>& kept_for_ever() {
+  static auto* const all = new std::vector<std::shared_ptr<void>>;
+  return *all;
+}
+
 }  // namespace
 
 Result<Strategy> Strategy::from_env(const Env& env) {
@@ -69,10 +74,10 @@ JobStrategies& job_strategies() {
 // not there, and tell the other ranks that the parent was gone.
 Strategy::State::~State() {
   if (!forked()) return;
-  static auto* const kept = new std::vector<std::shared_ptr<void>>;
-  kept->push_back(std::move(group));
-  kept->push_back(std::move(servers));
-  kept->push_back(std::make_shared<Communicator>(std::move(comm)));
+  auto& kept = kept_for_ever();
+  kept.push_back(std::move(group));
+  kept.push_back(std::move(servers));
+  kept.push_back(std::make_shared<Communicator>(std::move(comm)));
 }
 
 Strategy Strategy::single() { return Strategy("single"); }
