@@ -88,7 +88,8 @@ def test_the_trace_has_the_nodes_of_all_tasks(cluster, master):
         feed = {x: np.float32([4, 5, 6])}
         s.run([y, add], feed, options=options, run_metadata=metadata)
     events = json.loads(metadata.trace)["traceEvents"]
-    devices = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+    named = [e for e in events if e["name"] == "process_name"]
+    devices = {e["pid"]: e["args"]["name"] for e in named}
     where = {e["name"]: devices[e["pid"]] for e in events if e["ph"] == "X"}
     assert where[add.op.name] == "/job:ps/task:0/cpu:0"
     assert where[y.op.name] == "/job:worker/task:0/cpu:0"
