@@ -127,9 +127,8 @@ class StepSimulator {
 std::vector<double> slowness(int workers, const Stragglers& stragglers) {
   std::vector<double> slow(static_cast<size_t>(workers), 1.0);
   std::mt19937_64 random(stragglers.seed);
-  std::normal_distribution<double> normal(0, stragglers.jitter);
-  if (stragglers.jitter > 0)
-    for (double& one : slow) one += std::abs(normal(random));
+  std::normal_distribution<double> normal;
+  for (double& one : slow) one += stragglers.jitter * std::abs(normal(random));
   slow.back() *= stragglers.slowest;
   return slow;
 }
