@@ -1,6 +1,7 @@
 // The report as a page that needs no other file.
 #include "rondo/plan/units.h"
 #include "rondo/planner/planner.h"
+#include "rondo/planner/report_cells.h"
 #include "rondo/planner/svg_plot.h"
 
 namespace rondo {
@@ -20,10 +21,6 @@ svg text.title { font-size: 15px; font-weight: 600; }
 .mark { stroke: #888; stroke-dasharray: 4 3; }
 .curve { fill: none; stroke-width: 2; }
 )";
-
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
 
 std::string row_of(const std::vector<std::string>& cells, std::string_view tag,
                    std::string_view kind = "") {
@@ -50,18 +47,8 @@ std::string methods_table(const PlanReport& report) {
   const Prediction& prediction = report.prediction;
   for (size_t i = 0; i < prediction.methods.size(); ++i) {
     const MethodPrediction& one = prediction.methods[i];
-    std::vector<std::string> cells = {
-        one.method.name(),
-        bytes_text(one.worker_bytes),
-        seconds_text(one.closed_transfer),
-        percent(one.closed_efficiency),
-        seconds_text(one.step.communication),
-        seconds_text(one.step.hidden()),
-        seconds_text(one.step.exposed),
-        seconds_text(one.step.step),
-        percent(one.efficiency),
-        fmt::format("{:.4g}", one.examples_per_s)};
-    if (priced) cells.push_back(fmt::format("{:.2f}", one.epoch_price));
+    std::vector<std::string> cells = cells_of(one, priced);
+    cells.insert(cells.begin(), one.method.name());
     text += row_of(cells, "td", i == prediction.recommended ? "best" : "");
   }
   return text + "</table>\n";

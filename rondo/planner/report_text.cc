@@ -4,6 +4,7 @@
 #include "rondo/plan/closed_forms.h"
 #include "rondo/plan/units.h"
 #include "rondo/planner/planner.h"
+#include "rondo/planner/report_cells.h"
 
 namespace rondo {
 namespace {
@@ -26,10 +27,6 @@ std::string table(const std::vector<Row>& rows) {
     text += fmt::format("{}\n", line);
   }
   return text;
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
 }
 
 std::string heading(const PlanReport& report) {
@@ -71,18 +68,10 @@ std::string methods_table(const PlanReport& report) {
   const Prediction& prediction = report.prediction;
   for (size_t i = 0; i < prediction.methods.size(); ++i) {
     const MethodPrediction& one = prediction.methods[i];
-    Row row = {fmt::format("{} {}", i == prediction.recommended ? "*" : " ",
-                           one.method.name()),
-               bytes_text(one.worker_bytes),
-               seconds_text(one.closed_transfer),
-               percent(one.closed_efficiency),
-               seconds_text(one.step.communication),
-               seconds_text(one.step.hidden()),
-               seconds_text(one.step.exposed),
-               seconds_text(one.step.step),
-               percent(one.efficiency),
-               fmt::format("{:.4g}", one.examples_per_s)};
-    if (priced) row.push_back(fmt::format("{:.2f}", one.epoch_price));
+    Row row = cells_of(one, priced);
+    row.insert(row.begin(),
+               fmt::format("{} {}", i == prediction.recommended ? "*" : " ",
+                           one.method.name()));
     rows.push_back(std::move(row));
   }
   return table(rows);
