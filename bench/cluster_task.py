@@ -2,11 +2,13 @@
 
 The same program for both: a parameter server waits for its end; a worker builds
 its graph, and for each number that it reads makes as many steps and answers with
-their seconds.
+their seconds. As "memcpy" it is no task, and its steps copy as many bytes as those of
+a case "transfer" move.
 
     cluster_task.py LIBRARY CASE CLUSTER JOB TASK
 """
 
+import ctypes
 import json
 import sys
 import time
@@ -17,7 +19,7 @@ LIBRARY, CASE, CLUSTER, JOB, TASK = sys.argv[1:]
 TASK = int(TASK)
 if LIBRARY == "rondo":
     import rondo.tf1 as tf
-else:
+elif LIBRARY == "tensorflow":
     import tensorflow.compat.v1 as tf
 
     tf.disable_eager_execution()
@@ -68,6 +70,16 @@ def dense_step():
     return variable.assign_sub(variable * 0.5).op, {}
 
 
+def transfer_bytes():
+    return int(CASE.partition("-")[2].removesuffix("M")) * 1_000_000
+
+
+def transfer_step():
+    """Has a variable of another task here, and does nothing with it."""
+    variable = tf.Variable(tf.ones([transfer_bytes() // 4]), name="variable")
+    return tf.identity(variable).op, {}
+
+
 def divided_step(servers):
     """The same with as many variables as there are servers."""
     share = DENSE_BYTES // 4 // servers
@@ -108,23 +120,36 @@ def build(cluster):
         return (*null_step(), [])
     if name == "dense":
         return (*dense_step(), [])
+    if name == "transfer":
+        return (*transfer_step(), [])
     if name == "kv":
         return (*divided_step(cluster.num_tasks("ps")), [])
     workers = cluster.num_tasks("worker")
     return training_step({"mlp": mlp, "lenet": lenet}[name], workers, mode == "sync")
 
 
-def serve(session, op, feeds):
+def serve(step, *args):
+    print("ready", flush=True)
     for line in sys.stdin:
         seconds = []
         for _ in range(int(line)):
             began = time.perf_counter()
-            session.run(op, feeds)
+            step(*args)
             seconds.append(time.perf_counter() - began)
         print(json.dumps(seconds), flush=True)
 
 
+def serve_copies():
+    source = np.ones(transfer_bytes(), np.uint8)
+    target = np.zeros(transfer_bytes(), np.uint8)
+    serve(ctypes.memmove, target.ctypes.data, source.ctypes.data, source.nbytes)
+
+
 def main():
+    if LIBRARY == "memcpy":
+        if JOB == "worker":
+            serve_copies()
+        return
     cluster = tf.train.ClusterSpec(json.loads(CLUSTER))
     config = tf.ConfigProto(
         intra_op_parallelism_threads=1, inter_op_parallelism_threads=2
@@ -141,8 +166,7 @@ def main():
         master=server.target, is_chief=TASK == 0, hooks=hooks, config=config
     ) as session:
         session.run(op, feeds)
-        print("ready", flush=True)
-        serve(session, op, feeds)
+        serve(session.run, op, feeds)
 
 
 main()

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "rondo/graph/partition/copy_constants.h"
 #include "rondo/graph/passes/passes.h"
-#include "rondo/graph/placement/colocation.h"
 #include "rondo/graph/placement/resources.h"
 #include "rondo/kernels/kernel_registry.h"
 #include "rondo/runtime/step_times.h"
@@ -34,13 +32,8 @@ bool has_kernel(const Node& node, const DeviceInfo& device,
 }
 
 void set_devices(const Placement& placement, Subgraph& step) {
-  // Before they have devices: those that ask for one are not copied.
-  std::vector<Node*> small;
-  for (const auto& node : step.graph->nodes())
-    if (is_small_constant(*node)) small.push_back(node.get());
   for (const auto& node : step.graph->nodes())
     node->set_device(placement.device_of(*node));
-  copy_constants(small, *step.graph);
 }
 
 }  // namespace

@@ -34,8 +34,7 @@ class RONDO_API CostPlacement {
   explicit CostPlacement(CostPlacementOptions options);
 
   // Sets the device of every node of the step, which is part of `graph`, in
-  // full, and gives each device a copy of the small constants that it takes.
-  // Nodes that compute the same become one, as they would on one device.
+  // full. Nodes that compute the same become one, as they would on one device.
   Status place(const Graph& graph, Subgraph& step);
 
   // Which runs of a step, counted from 1, are to be timed: a few, ever further

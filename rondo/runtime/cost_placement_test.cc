@@ -236,22 +236,6 @@ TEST_F(CostPlacementTest, WhereAVariableAsksToBe) {
   EXPECT_EQ(at(step, set.node->name()), kCpu1);
 }
 
-TEST_F(CostPlacementTest, SmallConstantsAreCopied) {
-  const Value c = constant(g_, 2, DType::kF32);
-  Value a, b;
-  {
-    const DeviceScope device(g_, "/cpu:0");
-    a = make("Exp", {c}, {}, "a");
-  }
-  {
-    const DeviceScope device(g_, "/cpu:1");
-    b = make("Exp", {c}, {}, "b");
-  }
-  Subgraph step = step_of(a + b);
-  placement_.place(g_, step).value();
-  EXPECT_NE(step.graph->find("a")->input(0), step.graph->find("b")->input(0));
-}
-
 // A tensor that went from one task to another in 2 ms is held back by as much
 // time; one that was not measured, or that is handed over, is not.
 TEST_F(CostPlacementTest, OnlyMeasuredTransfersAreHeldBack) {

@@ -13,8 +13,19 @@ namespace rondo {
 namespace {
 
 // Waking a thread and waiting for it to leave takes some ten microseconds: a
-// step that was over in a few times that is left to its caller.
+// step that needed a few times that, but for waiting, is left to its caller.
 constexpr Duration kShortStep = std::chrono::microseconds(60);
+
+// Whether a run may wait, or take much longer than the one before: for what
+// comes from elsewhere, in a loop, in a function or an operation of the user's,
+// of which nobody knows what it does.
+bool may_last(const StepPlan& plan) {
+  return plan.has_async || plan.frames.size() > 1 ||
+         std::ranges::any_of(plan.items, [](const StepPlan::Item& item) {
+           return item.kernel && (item.node->op().name == "HostCall" ||
+                                  item.node->op().cost == nullptr);
+         });
+}
 
 // Of steps that were cancelled, the latest are remembered, for calls that come
 // after their cancellation.
@@ -30,6 +41,7 @@ struct LocalWorker::Registered {
   std::vector<DevicePart> parts;
   size_t feeds = 0;
   int intra_op = 1;
+  bool may_last = false;               // one of the parts
   std::atomic<bool> is_short = false;  // as the last step was
   std::mutex mutex;
   std::vector<std::unique_ptr<StepRun>> idle;  // guarded by mutex
@@ -107,6 +119,7 @@ Result<int64_t> LocalWorker::add(std::vector<Part> parts, Deadline,
         CompiledPart::make(std::move(part.subgraph), *device, containers_);
     if (!compiled.ok())
       return compiled.status().with_context(fmt::format("on {}", part.device));
+    graph->may_last = graph->may_last || may_last((*compiled)->plan());
     graph->parts.push_back({device, std::move(*compiled)});
   }
   const std::lock_guard lock(mutex_);
@@ -144,6 +157,10 @@ void LocalWorker::cancel(int64_t step, const Status& why) {
 }
 
 void LocalWorker::run(StepCall call, Done done) {
+  // To wake a thread takes longer than such a step.
+  if (const auto graph = find(call.graph);
+      graph && graph->is_short && !graph->may_last)
+    return done(run_here(std::move(call)));
   run_threads_.start(
       [this, call = std::move(call), done = std::move(done)]() mutable {
         done(run_here(std::move(call)));
@@ -229,15 +246,18 @@ Result<std::vector<Tensor>> LocalWorker::run_parts(Registered& graph,
 void LocalWorker::work_on(Registered& graph, StepRun& run, Deadline deadline) {
   const size_t parts = run.steps.size();
   std::atomic<size_t> joined = 0;
+  std::atomic<int64_t> worked = 0;  // nanoseconds, of all threads
   const auto work = [&] {
     const IntraOpThreads threads(graph.intra_op);
     // Each thread begins with a part of its own.
     const size_t first = joined++;
     for (;;) {
+      const auto start = Clock::now();
       const uint64_t now = run.wake.now();
       bool over = true;
       for (size_t k = 0; k < parts; ++k)
         over = run.steps[(first + k) % parts]->work_some() && over;
+      worked += Duration(Clock::now() - start).count();
       if (over) break;
       // Bounded: deadlines are looked at by those who are awake.
       const auto nap =
@@ -247,12 +267,11 @@ void LocalWorker::work_on(Registered& graph, StepRun& run, Deadline deadline) {
     }
     run.wake.notify();
   };
-  const auto start = Clock::now();
   if (graph.is_short || (parts == 1 && inter_op_ == 1))
     work();
   else
     pool_.run(work);
-  graph.is_short = Clock::now() - start < kShortStep;
+  graph.is_short = Duration(worked) < kShortStep;
 }
 
 }  // namespace rondo

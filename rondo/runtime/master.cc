@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <random>
 
+#include "rondo/graph/partition/copy_constants.h"
+#include "rondo/graph/placement/colocation.h"
+
 namespace rondo {
 namespace {
 
@@ -21,6 +24,13 @@ std::vector<Value> values_of(const std::vector<Feed>& feeds) {
   std::vector<Value> values;
   for (const Feed& feed : feeds) values.push_back(feed.value);
   return values;
+}
+
+std::vector<Node*> small_constants(const Graph& graph) {
+  std::vector<Node*> small;
+  for (const auto& node : graph.nodes())
+    if (is_small_constant(*node)) small.push_back(node.get());
+  return small;
 }
 
 void print_placement(const Subgraph& step) {
@@ -103,6 +113,7 @@ Result<std::shared_ptr<Master::Plan>> Master::make_plan(
 Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step,
                                                       const Limits& limits) {
   if (options_.log_placement) print_placement(step);
+  copy_constants(small_constants(*step.graph), *step.graph);
   // Across devices; what is within one is ordered when it is compiled.
   order_changes(step, {.users = false});
   std::vector<GraphPart> parts = partition(step, options_.partition);

@@ -18,9 +18,15 @@ constexpr const char* kDevice = "/job:worker/task:3/cpu:0";
 // Keeps no graph, and gives what it was told to.
 class ScriptedWorker final : public Worker {
  public:
-  std::vector<std::string> devices() const override { return {kDevice}; }
-  Result<int64_t> add(std::vector<Part> /*parts*/, Deadline deadline,
+  explicit ScriptedWorker(std::string device = kDevice)
+      : device_(std::move(device)) {}
+
+  std::vector<std::string> devices() const override { return {device_}; }
+  Result<int64_t> add(std::vector<Part> parts, Deadline deadline,
                       const Cancellation& run) override {
+    for (const Part& part : parts)
+      for (const auto& node : part.subgraph.graph->nodes())
+        ops.emplace_back(node->op().name);
     left = deadline.left();
     if (const auto once = std::exchange(while_adding, nullptr)) once();
     if (run.cancelled()) return run.reason();
@@ -33,6 +39,10 @@ class ScriptedWorker final : public Worker {
   std::function<void()> while_adding;  // the next one
   std::vector<Tensor> gives;
   Duration left = Duration::zero();  // of the time to add a graph
+  std::vector<std::string> ops;      // of the nodes of all graphs
+
+ private:
+  const std::string device_;
 };
 
 class MasterTest : public testing::Test {
@@ -111,6 +121,30 @@ TEST_F(MasterTest, ClosingEndsTheWaitForAPlace) {
   };
   EXPECT_EQ(run().status().code(), Code::kCancelled);
   EXPECT_EQ(waited.code(), Code::kCancelled);
+}
+
+// A constant that was asked for elsewhere needs no task but that of its user.
+TEST(Master, SmallConstantsAreCopiedAndNotSent) {
+  const std::string other = "/job:worker/task:4/cpu:0";
+  Graph g;
+  const auto on = [&](const std::string& device, int64_t count) {
+    const DeviceScope scope(g, device);
+    return constant(g, Tensor::zeros({count}));
+  };
+  const Value small = on(other, 1), large = on(other, 5000);
+  const DeviceScope scope(g, kDevice);
+  const Value a = make("Neg", {small}), b = make("Neg", {large});
+  const auto here = std::make_shared<ScriptedWorker>();
+  const auto there = std::make_shared<ScriptedWorker>(other);
+  here->gives.assign(1, Tensor::zeros({1}));
+  Master master(g, {.workers = {there, here},
+                    .place = [](const Graph&, Subgraph&) { return Status(); }});
+  ASSERT_TRUE(master.run({a}, {}, {}).ok());
+  EXPECT_THAT(here->ops, testing::UnorderedElementsAre("Const", "Neg"));
+  EXPECT_THAT(there->ops, testing::IsEmpty());
+  ASSERT_TRUE(master.run({b}, {}, {}).ok());
+  EXPECT_THAT(here->ops, testing::Contains("Recv"));
+  EXPECT_THAT(there->ops, testing::UnorderedElementsAre("Const", "Send"));
 }
 
 }  // namespace

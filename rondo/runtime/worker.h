@@ -46,8 +46,9 @@ class RONDO_API Worker {
   // Steps of it that run go on; none may begin any more.
   virtual void remove(int64_t graph) = 0;
   // Starts a step and returns; `done` gets what the parts fetch, in order, once
-  // and from any thread. Fetched tensors may be shared with variables and
-  // feeds.
+  // and from any thread, maybe before this returns where the step is known to
+  // be short and to wait for nothing. Fetched tensors may be shared with
+  // variables and feeds.
   virtual void run(StepCall call, Done done) = 0;
   // The same, and waits for it; a worker of this process uses the thread.
   virtual Result<std::vector<Tensor>> run_here(StepCall call);

@@ -10,11 +10,14 @@ namespace {
 
 constexpr double kSmallConstant = 4096;  // bytes
 
+bool asks_for_nothing(const Node& node) {
+  return node.device().empty() && node.colocated_with().empty();
+}
+
 }  // namespace
 
 bool is_small_constant(const Node& node) {
   return node.op().name == "Const" && node.control_inputs().empty() &&
-         node.device().empty() && node.colocated_with().empty() &&
          bytes_of(node.outputs()[0]) <= kSmallConstant;
 }
 
@@ -112,7 +115,9 @@ void Colocation::join_constants(const Graph& graph) {
   for (const auto& node : graph.nodes())
     for (const Value& input : node->inputs()) {
       const auto id = static_cast<size_t>(input.node->id());
-      if (done[id] || !is_small_constant(*input.node)) continue;
+      if (done[id] || !is_small_constant(*input.node) ||
+          !asks_for_nothing(*input.node))
+        continue;
       done[id] = true;
       join(input.node->id(), node->id(), "a small constant, beside its user");
     }
