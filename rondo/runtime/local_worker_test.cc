@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <optional>
 
 #include "rondo/graph/ops/basic.h"
@@ -194,6 +195,7 @@ class OneWorkerTest : public testing::Test {
 
   static constexpr const char* kName = "/job:worker/task:0/cpu:0";
   Graph g_;
+  int64_t step_ = 0;
   LocalWorker worker_{{.devices = {kName}}};
 };
 
@@ -226,6 +228,30 @@ TEST_F(OneWorkerTest, StartsWithoutWaiting) {
   ASSERT_TRUE(there.wait_for(lock, std::chrono::seconds(60),
                              [&] { return codes.size() == 5; }));
   EXPECT_THAT(codes, testing::Each(Code::kCancelled));
+}
+
+// Where it is not known to wait for nothing, it might keep the thread of a link
+// on which its end would come.
+TEST_F(OneWorkerTest, OnlyShortStepsRunOnTheThreadThatStartsThem) {
+  FIFOQueue queue(g_, {DType::kF32});
+  const Value one = constant(g_, 1, DType::kF32);
+  const Value fetches[] = {make("Neg", {one})};
+  Node* const targets[] = {&queue.enqueue({one})};
+  const int64_t filling = add(extract(g_, {}, {}, targets));
+  const int64_t plain = add(extract(g_, {}, fetches, {}));
+  const auto runs_here = [&](int64_t graph) {
+    std::promise<std::thread::id> ran;
+    worker_.run({.graph = graph, .step = ++step_}, [&](const auto& result) {
+      EXPECT_TRUE(result.ok());
+      ran.set_value(std::this_thread::get_id());
+    });
+    return ran.get_future().get() == std::this_thread::get_id();
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(runs_here(filling));
+  EXPECT_FALSE(runs_here(plain)) << "nobody knows how long it takes";
+  // On a busy machine one may take long.
+  const Deadline deadline(seconds(60));
+  while (!runs_here(plain)) ASSERT_FALSE(deadline.passed());
 }
 
 TEST_F(OneWorkerTest, SaysWhatItDoesNotHave) {
