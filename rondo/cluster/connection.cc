@@ -18,6 +18,8 @@ constexpr size_t kBufferBytes = 64 << 10;
 constexpr int kMostPieces = 64;
 // How often the thread looks whether the peer has been silent for too long.
 constexpr int kPollMs = 500;
+// How often a caller that reads looks whether it was interrupted.
+constexpr Duration kCallerNap = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -64,7 +66,8 @@ void Connection::close(const Status& why) {
   }
   closing_ = true;
   wake();
-  if (on_own_thread()) return;
+  rest_.wake();
+  if (on_own_thread() || read_by_.load() == std::this_thread::get_id()) return;
   const MutexLock lock(mutex_);
   while (!finished_) over_.wait(mutex_);
 }
@@ -164,7 +167,43 @@ void Connection::run() {
 }
 
 Status Connection::read_frames() {
-  for (;;) RONDO_RETURN_IF_ERROR(read_frame());
+  for (;;) {
+    {
+      const MutexLock lock(reading_);
+      RONDO_RETURN_IF_ERROR(broken_);
+      do RONDO_RETURN_IF_ERROR(read_frame());
+      while (!rest_.begin(expects_));
+    }
+    rest_.rest();
+  }
+}
+
+void Connection::read_until(const std::function<bool()>& is_there,
+                            Deadline deadline) {
+  if (!reading_.try_lock()) return rest_.waits();
+  rest_.reads();
+  read_by_ = std::this_thread::get_id();
+  if (broken_.ok()) broken_ = read_frames_until(is_there, deadline);
+  read_by_ = std::thread::id();
+  const bool go_on = broken_.ok() && is_there();
+  reading_.unlock();
+  // The own thread ends the connection, or gets the answer that is late.
+  if (!go_on) rest_.wake();
+}
+
+Status Connection::read_frames_until(const std::function<bool()>& is_there,
+                                     Deadline deadline) {
+  while (!is_there() && !deadline.passed()) {
+    // A frame that has begun is read to its end.
+    if (begin_ == end_) {
+      RONDO_ASSIGN_OR_RETURN(
+          const bool more,
+          wait(Deadline(std::min<Duration>(deadline.left(), kCallerNap))));
+      if (!more) continue;
+    }
+    RONDO_RETURN_IF_ERROR(read_frame());
+  }
+  return {};
 }
 
 Status Connection::read_frame() {
@@ -283,7 +322,7 @@ Status Connection::read(char* to, size_t bytes) {
         return errno_error(
             Code::kPeerLost, errno,
             fmt::format("the connection to {} broke", options_.peer));
-      RONDO_RETURN_IF_ERROR(wait());
+      RONDO_RETURN_IF_ERROR(wait(Deadline::never()).status());
       continue;
     }
     heard_ = Clock::now();
@@ -309,35 +348,41 @@ Result<bool> Connection::push() {
   return !outbox_.empty();
 }
 
-// Until there may be something to read.
-Status Connection::wait() {
+Result<bool> Connection::wait(Deadline deadline) {
   for (;;) {
     pollfd fds[] = {{fd_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     RONDO_ASSIGN_OR_RETURN(const bool more, push());
     if (more) fds[0].events |= POLLOUT;
-    ::poll(fds, 2, kPollMs);
+    ::poll(fds, 2, deadline.poll_ms(kPollMs));
     if (fds[1].revents) {
       uint64_t count;
       [[maybe_unused]] const ssize_t n =
           ::read(wake_.get(), &count, sizeof count);
     }
-    if (fds[0].revents & ~POLLOUT) return {};
-    const auto now = Clock::now();
-    if (!options_.pings || !expects_) {
-      heard_ = now;
-      continue;
-    }
-    if (now - heard_ > options_.patience)
-      return error(Code::kPeerLost,
-                   "{} has not answered for {:.0f} s: its process is stopped, "
-                   "or its host cannot be reached",
-                   options_.peer, to_seconds(now - heard_));
-    if (now - heard_ > options_.patience / 4 &&
-        now - pinged_ > options_.patience / 4) {
-      pinged_ = now;
-      send({.kind = wire::Kind::kPing});
-    }
+    if (fds[0].revents & ~POLLOUT) return true;
+    RONDO_RETURN_IF_ERROR(look_for_life());
+    if (deadline.left() == Duration::zero()) return false;
   }
+}
+
+// An error when the peer has been silent for too long.
+Status Connection::look_for_life() {
+  const auto now = Clock::now();
+  if (!options_.pings || !expects_) {
+    heard_ = now;
+    return {};
+  }
+  if (now - heard_ > options_.patience)
+    return error(Code::kPeerLost,
+                 "{} has not answered for {:.0f} s: its process is stopped, "
+                 "or its host cannot be reached",
+                 options_.peer, to_seconds(now - heard_));
+  if (now - heard_ > options_.patience / 4 &&
+      now - pinged_ > options_.patience / 4) {
+    pinged_ = now;
+    send({.kind = wire::Kind::kPing});
+  }
+  return {};
 }
 
 }  // namespace rondo

@@ -13,6 +13,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/mutex.h"
+#include "rondo/cluster/reader_rest.h"
 #include "rondo/cluster/wire.h"
 #include "rondo/transport/shm/segment.h"
 #include "rondo/transport/socket.h"
@@ -20,9 +21,10 @@
 namespace rondo {
 
 // Has a thread of its own, which reads, and writes what could not be written at
-// once. Each side shows the other its heap; tensors that lie in a heap which
-// the peer has mapped are copied once, by the receiver; others go through the
-// socket straight from and into the tensors' memory. Thread-safe.
+// once; threads that wait for an answer may do so in its place. Each side shows
+// the other its heap; tensors that lie in a heap which the peer has mapped are
+// copied once, by the receiver; others go through the socket straight from and
+// into the tensors' memory. Thread-safe.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Options {
@@ -35,11 +37,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     // Tensors of calls that the peer shows are not copied: they stay in its
     // memory, and its sender holds them, until the last of the call's is gone.
     bool borrows = false;
-    // On the connection's thread: where the tensors of an answer are to go; new
+    // On the thread that reads: where the tensors of an answer are to go; new
     // memory for those that are not there, or of another type or shape.
     std::function<std::vector<Tensor>(uint64_t id)> into = {};
   };
-  // On the connection's thread; each must return at once.
+  // On the thread that reads; each must return at once.
   using OnMessage = std::function<void(wire::Message)>;
   using OnClosed = std::function<void(const Status&)>;
 
@@ -53,8 +55,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void send(const wire::Message& message);
   // Whether this side waits for the peer, who then owes signs of life.
   void expect(bool something) { expects_ = something; }
+  // For a caller, the only one, that waits: reads on its thread until
+  // `is_there`, or the deadline. May return before.
+  void read_until(const std::function<bool()>& is_there, Deadline deadline);
+  // Somebody waits who does not read, or is not the only one.
+  void read_for_others() { rest_.wake(); }
   // Ends the connection with `why`; on_closed is called before this returns,
-  // but for a call from the connection's own thread.
+  // but for a call from the thread that reads.
   void close(const Status& why);
   const std::string& peer() const { return options_.peer; }
   // Whether the peer sees this process's tensors where they lie.
@@ -71,19 +78,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Fd fd, Options options, OnMessage on_message, OnClosed on_closed);
   void run();
   Status read_frames();
-  Status read_frame();
+  Status read_frames_until(const std::function<bool()>& is_there,
+                           Deadline deadline) RONDO_REQUIRES(reading_);
+  Status read_frame() RONDO_REQUIRES(reading_);
   Status read_tensors(const wire::Header& header, const wire::Head& head,
-                      std::vector<Tensor>& tensors);
-  Tensor borrow(const wire::TensorPlace& place, std::shared_ptr<void> loan);
-  void take(wire::Message message);
+                      std::vector<Tensor>& tensors) RONDO_REQUIRES(reading_);
+  Tensor borrow(const wire::TensorPlace& place, std::shared_ptr<void> loan)
+      RONDO_REQUIRES(reading_);
+  void take(wire::Message message) RONDO_REQUIRES(reading_);
   void greet();
-  void map_peer(std::string_view hello);
+  void map_peer(std::string_view hello) RONDO_REQUIRES(reading_);
   // Reads exactly so much; sends meanwhile what waits to be sent.
-  Status read(char* to, size_t bytes);
-  Status wait();
+  Status read(char* to, size_t bytes) RONDO_REQUIRES(reading_);
+  // Until there may be something to read, or the deadline; whether there is.
+  Result<bool> wait(Deadline deadline) RONDO_REQUIRES(reading_);
+  Status look_for_life() RONDO_REQUIRES(reading_);
   // Sends what waits, as far as the peer takes it; whether some is left. An
   // error once the connection is to end.
-  Result<bool> push();
+  Result<bool> push() RONDO_REQUIRES(reading_);
   // Hands back what is sent whole, to be destroyed where the lock is not held:
   // the last of a borrowed tensor sends a message.
   Status flush(std::vector<Outgoing>& sent) RONDO_REQUIRES(mutex_);
@@ -101,13 +113,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> peer_maps_ = false;
   std::atomic<bool> closing_ = false;
   std::atomic<std::thread::id> runs_on_;
+  std::atomic<std::thread::id> read_by_;  // the caller that reads
 
-  // The thread's own.
-  std::shared_ptr<Segment> heap_;  // the peer's
-  std::vector<char> buffer_;       // read, and not yet looked at
-  size_t begin_ = 0, end_ = 0;
-  Clock::time_point heard_;
-  Clock::time_point pinged_;
+  ReaderRest rest_;
+  // Held by the thread that reads, all the time.
+  Mutex reading_ RONDO_ACQUIRED_BEFORE(mutex_);
+  Status broken_ RONDO_GUARDED_BY(reading_);  // as a caller found
+  std::shared_ptr<Segment> heap_ RONDO_GUARDED_BY(reading_);  // the peer's
+  // Read, and not yet looked at.
+  std::vector<char> buffer_ RONDO_GUARDED_BY(reading_);
+  size_t begin_ RONDO_GUARDED_BY(reading_) = 0;
+  size_t end_ RONDO_GUARDED_BY(reading_) = 0;
+  Clock::time_point heard_ RONDO_GUARDED_BY(reading_);
+  Clock::time_point pinged_ RONDO_GUARDED_BY(reading_);
 
   Mutex mutex_;
   CondVar over_;

@@ -95,19 +95,26 @@ void Link::State::close(const Status& why) {
   for (auto& [id, one] : left) one.done(why);
 }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
 void Link::call(LinkCall what, Done done) {
+  start(std::move(what), std::move(done));
+  connection_->read_for_others();
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
+bool Link::start(LinkCall what, Done done) {
   wire::Message message{.kind = wire::Kind::kCall,
                         .code = what.method,
                         .body = std::move(what.body),
                         .tensors = std::move(what.tensors)};
   Status failure;
+  bool alone = false;
   {
     const MutexLock lock(state_->mutex);
     failure = state_->failure;
     if (failure.ok()) {
       message.id = state_->next++;
-      if (state_->waiting.empty()) connection_->expect(true);
+      alone = state_->waiting.empty();
+      if (alone) connection_->expect(true);
       auto& waiting = state_->waiting[message.id];
       waiting.done.swap(done);
       waiting.into = std::move(what.into);
@@ -117,6 +124,7 @@ void Link::call(LinkCall what, Done done) {
     connection_->send(message);
   else
     done(failure);
+  return alone;
 }
 
 Result<LinkAnswer> Link::call(LinkCall what, Deadline deadline) {
@@ -126,11 +134,21 @@ Result<LinkAnswer> Link::call(LinkCall what, Deadline deadline) {
     std::optional<Result<LinkAnswer>> answer RONDO_GUARDED_BY(mutex);
   };
   auto waiter = std::make_shared<Waiter>();
-  call(std::move(what), [waiter](Result<LinkAnswer> answer) {
-    const MutexLock lock(waiter->mutex);
-    waiter->answer.emplace(std::move(answer));
-    waiter->done.notify_all();
-  });
+  const bool alone =
+      start(std::move(what), [waiter](Result<LinkAnswer> answer) {
+        const MutexLock lock(waiter->mutex);
+        waiter->answer.emplace(std::move(answer));
+        waiter->done.notify_all();
+      });
+  if (alone)
+    connection_->read_until(
+        [&] {
+          const MutexLock lock(waiter->mutex);
+          return waiter->answer.has_value();
+        },
+        deadline);
+  else
+    connection_->read_for_others();
   const MutexLock lock(waiter->mutex);
   while (!waiter->answer) {
     if (deadline.passed())

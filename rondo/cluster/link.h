@@ -56,8 +56,8 @@ class Link {
   Link(const Link&) = delete;
 
   using Done = std::function<void(Result<LinkAnswer>)>;
-  // Calls `done` once: on the link's thread, or before this returns where the
-  // link is broken.
+  // Calls `done` once: on the link's thread, or that of another call that
+  // waits, or before this returns where the link is broken.
   void call(LinkCall what, Done done);
   // Waits for the answer.
   Result<LinkAnswer> call(LinkCall what, Deadline deadline);
@@ -86,6 +86,8 @@ class Link {
     void close(const Status& why);
   };
   Link() = default;
+  // Whether no other call waits.
+  bool start(LinkCall what, Done done);
 
   uint64_t incarnation_ = 0;
   std::shared_ptr<State> state_;

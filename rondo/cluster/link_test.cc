@@ -250,6 +250,73 @@ TEST(Link, WhoStillTakesWhatIsSentIsThere) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
+// After a few calls in a row their thread reads the answers itself.
+constexpr int kInARow = 20;
+
+void call_in_a_row(Link& link) {
+  for (int i = 0; i < kInARow; ++i) {
+    const auto answer = link.call({kEcho, std::to_string(i), {}}, soon());
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    ASSERT_EQ(answer->body, std::to_string(i));
+  }
+}
+
+TEST(Link, CallsThatNobodyWaitsForAreAnsweredAfterCallsInARow) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  for (int round = 0; round < 5; ++round) {
+    call_in_a_row(*link);
+    std::promise<std::string> answered;
+    link->call({kEcho, "hi", {}}, [&](Result<LinkAnswer> answer) {
+      answered.set_value(std::move(answer).value().body);
+    });
+    EXPECT_EQ(answered.get_future().get(), "hi");
+  }
+}
+
+// The answers of several come in another order than their calls.
+TEST(Link, WhoReadsGivesOthersTheirAnswers) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  call_in_a_row(*link);
+  auto first = std::async(std::launch::async, [&] {
+    return link->call({kHold, "", {}}, soon()).value().body;
+  });
+  const auto answer = echo.held.get_future().get();
+  call_in_a_row(*link);
+  answer(LinkAnswer{"late", {}});
+  EXPECT_EQ(first.get(), "late");
+}
+
+TEST(Link, WhoReadsStopsAtItsDeadline) {
+  Echo echo;
+  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  call_in_a_row(*link);
+  EXPECT_EQ(
+      link->call({kHold, "", {}}, Deadline(seconds(0.01))).status().code(),
+      Code::kTimeout);
+  call_in_a_row(*link);
+}
+
+TEST(Link, WhoReadsIsToldOfTheEnd) {
+  for (const bool by_server : {true, false}) {
+    Echo echo;
+    auto link =
+        Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+    call_in_a_row(*link);
+    auto waiting = std::async(std::launch::async, [&] {
+      return link->call({kHold, "", {}}, soon()).status();
+    });
+    (void)echo.held.get_future().get();
+    if (by_server)
+      echo.server->stop();
+    else
+      link->close(error(Code::kCancelled, "closed by the test"));
+    EXPECT_EQ(waiting.get().code(),
+              by_server ? Code::kPeerLost : Code::kCancelled);
+  }
+}
+
 TEST(Link, BreaksForAllWhoHaveIt) {
   Echo echo;
   auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();

@@ -31,6 +31,44 @@ Status on_task(const Status& status, const std::string& task) {
   return status.with_context(task);
 }
 
+LinkCall link_call(Worker::StepCall call) {
+  return {number(Method::kRun),
+          wire::Writer()
+              .number(call.graph)
+              .number(call.step)
+              .number(time_allowed(call.deadline))
+              .number(call.timeline ? 1 : 0)
+              .take(),
+          std::move(call.feeds)};
+}
+
+// A step that a task was asked to run.
+class Sent {
+ public:
+  Sent(const Worker::StepCall& call, std::string task)
+      : task_(std::move(task)),
+        // The step waits for every answer, so its timeline is there by then.
+        timeline_(call.timeline),
+        sent_us_(timeline_ ? timeline_->now_us() : 0) {}
+
+  // What the task answered.
+  Result<std::vector<Tensor>> fetched(Result<LinkAnswer> answer) const {
+    if (!answer.ok()) return on_task(answer.status(), task_);
+    if (timeline_ && !answer->tensors.empty()) {
+      const Status added =
+          add_timeline(answer->tensors.back(), sent_us_, *timeline_);
+      if (!added.ok()) return on_task(added, task_);
+      answer->tensors.pop_back();
+    }
+    return std::move(answer->tensors);
+  }
+
+ private:
+  const std::string task_;
+  Timeline* const timeline_;
+  const double sent_us_;
+};
+
 // A graph that another task is adding, and who waits for it. Once nobody does,
 // the graph goes as soon as it is there.
 class Adding {
@@ -108,28 +146,18 @@ void RemoteWorker::remove(int64_t graph) {
 }
 
 void RemoteWorker::run(StepCall call, Done done) {
-  Timeline* const timeline = call.timeline;
-  const double sent_us = timeline ? timeline->now_us() : 0;
-  link_->call({number(Method::kRun),
-               wire::Writer()
-                   .number(call.graph)
-                   .number(call.step)
-                   .number(time_allowed(call.deadline))
-                   .number(timeline ? 1 : 0)
-                   .take(),
-               std::move(call.feeds)},
-              [done = std::move(done), task = task_, timeline,
-               sent_us](Result<LinkAnswer> answer) {
-                if (!answer.ok()) return done(on_task(answer.status(), task));
-                if (timeline && !answer->tensors.empty()) {
-                  // The step waits for every answer, so its timeline is there.
-                  Status s =
-                      add_timeline(answer->tensors.back(), sent_us, *timeline);
-                  if (!s.ok()) return done(on_task(s, task));
-                  answer->tensors.pop_back();
-                }
-                done(std::move(answer->tensors));
+  const Sent sent(call, task_);
+  link_->call(link_call(std::move(call)),
+              [done = std::move(done), sent](Result<LinkAnswer> answer) {
+                done(sent.fetched(std::move(answer)));
               });
+}
+
+Result<std::vector<Tensor>> RemoteWorker::run_here(StepCall call) {
+  const Sent sent(call, task_);
+  // The task keeps the deadline.
+  return sent.fetched(
+      link_->call(link_call(std::move(call)), Deadline::never()));
 }
 
 void RemoteWorker::cancel(int64_t step, const Status& why) {

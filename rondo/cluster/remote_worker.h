@@ -25,6 +25,7 @@ class RemoteWorker final : public Worker {
                       const Cancellation& run) override;
   void remove(int64_t graph) override;
   void run(StepCall call, Done done) override;
+  Result<std::vector<Tensor>> run_here(StepCall call) override;
   void cancel(int64_t step, const Status& why) override;
 
  private:
