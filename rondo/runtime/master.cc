@@ -29,7 +29,7 @@ std::vector<Value> values_of(const std::vector<Feed>& feeds) {
 std::vector<Node*> small_constants(const Graph& graph) {
   std::vector<Node*> small;
   for (const auto& node : graph.nodes())
-    if (is_small_constant(*node)) small.push_back(node.get());
+    if (is_copied_constant(*node)) small.push_back(node.get());
   return small;
 }
 

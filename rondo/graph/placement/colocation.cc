@@ -10,15 +10,16 @@ namespace {
 
 constexpr double kSmallConstant = 4096;  // bytes
 
-bool asks_for_nothing(const Node& node) {
-  return node.device().empty() && node.colocated_with().empty();
-}
-
 }  // namespace
 
-bool is_small_constant(const Node& node) {
+bool is_copied_constant(const Node& node) {
   return node.op().name == "Const" && node.control_inputs().empty() &&
          bytes_of(node.outputs()[0]) <= kSmallConstant;
+}
+
+bool is_small_constant(const Node& node) {
+  return is_copied_constant(node) && node.device().empty() &&
+         node.colocated_with().empty();
 }
 
 Colocation::Colocation(const Graph& graph, const NodeOrder& order)
@@ -115,9 +116,7 @@ void Colocation::join_constants(const Graph& graph) {
   for (const auto& node : graph.nodes())
     for (const Value& input : node->inputs()) {
       const auto id = static_cast<size_t>(input.node->id());
-      if (done[id] || !is_small_constant(*input.node) ||
-          !asks_for_nothing(*input.node))
-        continue;
+      if (done[id] || !is_small_constant(*input.node)) continue;
       done[id] = true;
       join(input.node->id(), node->id(), "a small constant, beside its user");
     }

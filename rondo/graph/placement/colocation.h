@@ -40,9 +40,11 @@ class Colocation {
   const Graph& graph_;
 };
 
-// A constant that is better made again than sent: placement puts it where it
-// asks to be, or else beside one of its users, and counts nothing for the
-// others; who cuts the graph is to give each device that uses it a copy.
+// A constant that is better made again than sent: who cuts the graph is to give
+// each device that uses it a copy.
+RONDO_API bool is_copied_constant(const Node& node);
+// One that asks for no device besides: placement puts it beside one of its
+// users and counts nothing for the others.
 RONDO_API bool is_small_constant(const Node& node);
 
 }  // namespace rondo
