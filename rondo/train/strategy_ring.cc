@@ -135,7 +135,10 @@ Result<Strategy> Strategy::joined(const std::string& name, Communicator comm,
                                           exchange.server_share);
   else
     by = std::make_unique<CommunicatorExchange>(comm, chooses);
-  state->group = std::make_shared<ExchangeGroup>(ring.group, std::move(by));
+  const double usual =
+      ring.buckets.tune ? bucket_bytes(ring.buckets, comm.size()) : 0;
+  state->group = std::make_shared<ExchangeGroup>(ring.group, std::move(by),
+                                                 static_cast<int64_t>(usual));
   RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
   state->comm = std::move(comm);
   return Strategy(name, std::move(state));

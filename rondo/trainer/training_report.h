@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/kernels/bucket_choice.h"
 #include "rondo/train/exchange_plan.h"
 #include "rondo/trainer/train_options.h"
 
@@ -40,6 +41,7 @@ struct TrainingReport {
   std::vector<WorkerLine> workers;
   std::optional<Comparison> comparison;
   std::vector<Travel> travels;  // of gradients, where they do
+  std::vector<BucketChoice> buckets;  // where their sizes were tried
   std::string checkpoint;       // empty: none
   std::string summary;
   std::string trace;
