@@ -43,14 +43,15 @@ Strategy ring(double first_bucket_bytes, double bucket_bytes,
     throw Error(
         Code::kInvalidArgument,
         fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", wire));
-  RingOptions options{.buckets = {first_bucket_bytes, bucket_bytes, tune_buckets},
-                      .wire = *dtype,
-                      .factors = {.use = parse_factor_use(factors).value(),
-                                  .rows = factor_rows,
-                                  .link_rate = link_rate,
-                                  .flop_rate = flop_rate},
-                      .accumulate = accumulate,
-                      .join = join};
+  RingOptions options{
+      .buckets = {first_bucket_bytes, bucket_bytes, tune_buckets},
+      .wire = *dtype,
+      .factors = {.use = parse_factor_use(factors).value(),
+                  .rows = factor_rows,
+                  .link_rate = link_rate,
+                  .flop_rate = flop_rate},
+      .accumulate = accumulate,
+      .join = join};
   if (!server_share) return made([&] { return Strategy::ring(options); });
   HybridOptions hybrid;
   options.group = hybrid.ring.group;

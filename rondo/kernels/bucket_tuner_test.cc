@@ -15,7 +15,8 @@ constexpr int64_t kUsual = 8;
 // One unit that leaves first, and 40 others of a quarter of the usual limit.
 std::vector<ExchangeUnit> units(int64_t count = 41) {
   std::vector<ExchangeUnit> all;
-  for (int64_t i = 0; i < count; ++i) all.push_back({.sequence = i, .bytes = 2});
+  for (int64_t i = 0; i < count; ++i)
+    all.push_back({.sequence = i, .bytes = 2});
   return all;
 }
 
@@ -87,7 +88,8 @@ TEST(BucketTuner, StaysWithTheUsualSizeWhereARankHasNotMeasured) {
 
 TEST(BucketTuner, MeasuresTheMedian) {
   BucketTuner tuner(units(), kUsual);
-  for (const double seconds : {1.0, 100.0, 2.0, 1.5, 1.0}) tuner.record(1, seconds);
+  for (const double seconds : {1.0, 100.0, 2.0, 1.5, 1.0})
+    tuner.record(1, seconds);
   EXPECT_EQ(tuner.measured()[1], 1.5);
 }
 

@@ -16,8 +16,6 @@ namespace rondo {
 struct ReduceTerms {
   bool average = true;  // the mean over all ranks, or the sum
   DType wire = DType::kF32;
-  // Whether they travel as one vector between hosts, however large that is.
-  bool whole = false;
   auto operator<=>(const ReduceTerms&) const = default;
 };
 

@@ -25,14 +25,14 @@ struct ExchangeGroup::Call {
   ExchangeRun* run = nullptr;
   int64_t sequence = 0;
   Cancellation* cancellation = nullptr;  // good until done
-  Work work;                  // empty: a reduction, of
-  std::span<Tensor> tensors;  // these, good until done
+  Work work;                             // empty: a reduction, of
+  std::span<Tensor> tensors;             // these, good until done
   ReduceTerms terms;
   AsyncKernel::Done done;
   int wake = 0;  // its number in the cancellation
   // Guarded by the group's mutex.
   State state = State::kNew;
-  std::shared_ptr<Exchange> by;  // while it runs
+  std::shared_ptr<Exchange> by;    // while it runs
   BucketTuner* settles = nullptr;  // what the ranks decide before it
 };
 
@@ -299,8 +299,8 @@ Status ExchangeGroup::settle(BucketTuner& tuner, Exchange& exchange) {
   Tensor means =
       Tensor::empty({static_cast<int64_t>(mine.size())}, DType::kF64);
   std::ranges::copy(mine, means.span<double>().begin());
-  RONDO_RETURN_IF_ERROR(exchange.all_reduce(
-      {&means, 1}, {.average = true, .wire = DType::kF64}));
+  RONDO_RETURN_IF_ERROR(
+      exchange.all_reduce({&means, 1}, {.average = true, .wire = DType::kF64}));
   lock.lock();
   tuner.settle(means.span<double>());
   return {};

@@ -12,8 +12,8 @@ namespace rondo {
 namespace {
 
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -68,17 +68,14 @@ class Recorder final : public Exchange {
 class ExchangeTuning : public testing::Test {
  protected:
   static ExchangeUnit unit(int64_t sequence) {
-    return {.sequence = sequence,
-            .bytes = kBytes,
-            .terms = {.average = false, .whole = true}};
+    return {.sequence = sequence, .bytes = kBytes, .terms = {.average = false}};
   }
 
   std::future<Status> submit(ExchangeRun& run, int64_t sequence,
                              std::span<Tensor> tensors) {
     auto promise = std::make_shared<std::promise<Status>>();
-    group->submit(run, sequence, cancellation, tensors, [promise](Status s) {
-      promise->set_value(std::move(s));
-    });
+    group->submit(run, sequence, cancellation, tensors,
+                  [promise](Status s) { promise->set_value(std::move(s)); });
     return promise->get_future();
   }
 
@@ -139,14 +136,13 @@ TEST_F(ExchangeTuning, SizesChangeWithTheStepAndTheQuickestStays) {
   EXPECT_TRUE(group->choices()[0].settled);
   EXPECT_EQ(group->choices()[0].chosen, 2U);
   EXPECT_EQ(group->choices()[0].sizes[2].seconds, 2);
-  EXPECT_THAT(log->terms,
-              Each(ReduceTerms{.average = false, .whole = true}));
+  EXPECT_THAT(log->terms, Each(ReduceTerms{.average = false}));
   EXPECT_THAT(log->aborts, IsEmpty());
 }
 
 TEST_F(ExchangeTuning, WithoutALimitUnitsTravelAlone) {
-  group = std::make_shared<ExchangeGroup>("group",
-                                          std::make_unique<Recorder>(log));
+  group =
+      std::make_shared<ExchangeGroup>("group", std::make_unique<Recorder>(log));
   EXPECT_EQ(step(), kSizes[1]);
   EXPECT_THAT(group->choices(), IsEmpty());
 }

@@ -121,9 +121,9 @@ Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors,
     widen(narrow, tensors);
     return {};
   }
-  // In the memory of one host large tensors are reduced where they are.
-  if (!terms.whole || !between_hosts_ || tensors.size() == 1)
-    return reduce(tensors, op);
+  // In the memory of one host large tensors are reduced where they are; between
+  // hosts a bucket is one vector, since each costs its latency.
+  if (!between_hosts_ || tensors.size() == 1) return reduce(tensors, op);
   Tensor all = joined(tensors);
   RONDO_RETURN_IF_ERROR(reduce({&all, 1}, op));
   divide(all, tensors);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
 #include "rondo/collectives/spawn_ranks.h"
 #include "rondo/kernels/bucket_tuner.h"

@@ -75,8 +75,7 @@ class AllReduce final : public ExchangeKernel {
     if (attrs.has("unit_bytes")) unit_.bytes = attrs.get<int64_t>("unit_bytes");
     unit_.dtype = node.outputs()[0].dtype;
     unit_.terms = {.average = attrs.get<bool>("average"),
-                   .wire = attrs.get<DType>("wire"),
-                   .whole = unit_.bytes > 0};
+                   .wire = attrs.get<DType>("wire")};
   }
 
   void start(KernelContext& c, Done done) override {
