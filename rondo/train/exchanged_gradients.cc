@@ -65,8 +65,8 @@ class Rewrite {
     for (const size_t i : bucket) {
       const Value& variable = gradients_[i].variable;
       if (!variable.shape().known()) return 0;
-      bytes += bytes_of(
-          {gradients_[i].gradient.values.dtype(), variable.shape()});
+      bytes +=
+          bytes_of({gradients_[i].gradient.values.dtype(), variable.shape()});
     }
     return static_cast<int64_t>(bytes);
   }

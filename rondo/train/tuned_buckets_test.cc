@@ -128,8 +128,7 @@ TEST(TunedBuckets, ChangeInTheSameStepOnAllRanksAndTrainAsOneProcess) {
     EXPECT_THAT(rank.strategy.bucket_choices(), IsEmpty());
     for (int step = 0; step < kAll; ++step) {
       const uint64_t before = comm.traffic().messages_sent;
-      own.losses.push_back(
-          rank.step(rows(step, comm.rank(), kRanks)).value());
+      own.losses.push_back(rank.step(rows(step, comm.rank(), kRanks)).value());
       own.messages.push_back(comm.traffic().messages_sent - before);
       EXPECT_EQ(rank.strategy.bucket_choices()[0].settled,
                 step + 1 >= kUntilSettled);
@@ -245,12 +244,13 @@ TEST(TunedBuckets, ARankThatIsLostWhileTheyAreTunedIsNamed) {
 
 TEST(TunedBuckets, TheEnvironmentMayAskForThem) {
   const auto asks = [](const char* text) {
-    return tunes_buckets(Env(std::map<std::string, std::string>{
-        {"RONDO_TUNE_BUCKETS", text}}));
+    return tunes_buckets(
+        Env(std::map<std::string, std::string>{{"RONDO_TUNE_BUCKETS", text}}));
   };
   EXPECT_TRUE(asks("1").value());
   EXPECT_FALSE(asks("0").value());
-  EXPECT_FALSE(tunes_buckets(Env(std::map<std::string, std::string>())).value());
+  EXPECT_FALSE(
+      tunes_buckets(Env(std::map<std::string, std::string>())).value());
   EXPECT_THAT(asks("some").status().message(), HasSubstr("RONDO_TUNE_BUCKETS"));
 }
 

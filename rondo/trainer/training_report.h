@@ -40,9 +40,9 @@ struct TrainingReport {
   std::optional<double> accuracy;  // on the test
   std::vector<WorkerLine> workers;
   std::optional<Comparison> comparison;
-  std::vector<Travel> travels;  // of gradients, where they do
+  std::vector<Travel> travels;        // of gradients, where they do
   std::vector<BucketChoice> buckets;  // where their sizes were tried
-  std::string checkpoint;       // empty: none
+  std::string checkpoint;             // empty: none
   std::string summary;
   std::string trace;
 };
