@@ -163,7 +163,9 @@ def test_buckets_are_tuned_and_the_report_says_how():
     usual = losses(rondo_train("mlp", *options))
     done = rondo_train("mlp", *options, "--tune-buckets")
     assert losses(done) == pytest.approx(usual, abs=1e-5)
-    found = re.findall(r"^buckets of up to \S+ MiB, \d+ in a step: .*", done.stdout, re.M)
+    found = re.findall(
+        r"^buckets of up to \S+ MiB, \d+ in a step: .*", done.stdout, re.M
+    )
     assert len(found) == 1, done.stdout
 
 
