@@ -156,7 +156,7 @@ TEST_F(ExchangeTuning, StepsThatIssueNothingDoNotCount) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < kUnits; ++i) all.push_back(i);
   EXPECT_THAT(step(all), IsEmpty());
-  // Nor does one that ends without its second bucket, where the data end.
+  // Nor does one whose data end before its first exchange.
   ExchangeRun run;
   group->expect(run, unit(1));
   group->expect(run, unit(2));
