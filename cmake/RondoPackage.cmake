@@ -95,6 +95,7 @@ set(headers
   rondo/graph/placement/cost_model.h
   rondo/graph/placement/device_info.h
   rondo/graph/placement/placement.h
+  rondo/kernels/bucket_choice.h
   rondo/kernels/cancellation.h
   rondo/kernels/data_source.h
   rondo/kernels/kernel.h

@@ -93,6 +93,7 @@ def test_factors_and_micro_batches_train_as_one_process(tmp_path):
     for ranks, options in (
         (2, {"factors": True}),
         (4, {"factors": True}),
+        (4, {"tune_buckets": True, "bucket_bytes": 9000}),
         (1, {"accumulate": 2}),
         (2, {"accumulate": 4}),
     ):

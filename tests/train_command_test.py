@@ -158,7 +158,18 @@ def test_one_step_is_too_few_to_say_where_the_time_went():
     assert len(re.findall(r"^ +[01] +0 +- +- +- ", done.stdout, re.M)) == 2, done.stdout
 
 
-@pytest.mark.parametrize("travel", ["--wire bf16", "--factors on"])
+def test_buckets_are_tuned_and_the_report_says_how():
+    options = ["--steps", 30, "--lr", 0.01, "-n", 2]
+    usual = losses(rondo_train("mlp", *options))
+    done = rondo_train("mlp", *options, "--tune-buckets")
+    assert losses(done) == pytest.approx(usual, abs=1e-5)
+    found = re.findall(
+        r"^buckets of up to \S+ MiB, \d+ in a step: .*", done.stdout, re.M
+    )
+    assert len(found) == 1, done.stdout
+
+
+@pytest.mark.parametrize("travel", ["--wire bf16", "--factors on", "--tune-buckets"])
 def test_how_gradients_travel_must_suit_the_strategy_of_the_environment(travel):
     env = {"RONDO_STRATEGY": "ps"}
     done = rondo_train("mlp", "--steps", 1, "-n", 2, *travel.split(), env=env)

@@ -497,6 +497,7 @@ class Strategy:
         flop_rate: float,
         accumulate: int,
         join: bool,
+        tune_buckets: bool,
         server_share: float | None,
     ) -> Strategy: ...
     @staticmethod

@@ -36,20 +36,22 @@ Strategy made(Make make) {
 Strategy ring(double first_bucket_bytes, double bucket_bytes,
               const std::string& wire, const std::string& factors,
               int64_t factor_rows, double link_rate, double flop_rate,
-              int accumulate, bool join, std::optional<double> server_share) {
+              int accumulate, bool join, bool tune_buckets,
+              std::optional<double> server_share) {
   const auto dtype = dtype_from_name(wire);
   if (!dtype)
     throw Error(
         Code::kInvalidArgument,
         fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", wire));
-  RingOptions options{.buckets = {first_bucket_bytes, bucket_bytes},
-                      .wire = *dtype,
-                      .factors = {.use = parse_factor_use(factors).value(),
-                                  .rows = factor_rows,
-                                  .link_rate = link_rate,
-                                  .flop_rate = flop_rate},
-                      .accumulate = accumulate,
-                      .join = join};
+  RingOptions options{
+      .buckets = {first_bucket_bytes, bucket_bytes, tune_buckets},
+      .wire = *dtype,
+      .factors = {.use = parse_factor_use(factors).value(),
+                  .rows = factor_rows,
+                  .link_rate = link_rate,
+                  .flop_rate = flop_rate},
+      .accumulate = accumulate,
+      .join = join};
   if (!server_share) return made([&] { return Strategy::ring(options); });
   HybridOptions hybrid;
   options.group = hybrid.ring.group;
@@ -148,7 +150,7 @@ void bind_strategy(nb::module_& m) {
                   nb::arg("bucket_bytes"), nb::arg("wire"), nb::arg("factors"),
                   nb::arg("factor_rows"), nb::arg("link_rate"),
                   nb::arg("flop_rate"), nb::arg("accumulate"), nb::arg("join"),
-                  nb::arg("server_share").none())
+                  nb::arg("tune_buckets"), nb::arg("server_share").none())
       .def_static("parameter_server", &parameter_server, nb::kw_only(),
                   nb::arg("mode"), nb::arg("staleness"), nb::arg("backup"))
       .def_prop_ro("name", &Strategy::name)

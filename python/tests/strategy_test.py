@@ -55,6 +55,12 @@ def test_factors_are_on_off_or_auto():
         rd.train.Ring(factors="yes")
 
 
+def test_whether_buckets_are_tuned_is_yes_or_no(monkeypatch):
+    monkeypatch.setenv("RONDO_TUNE_BUCKETS", "some")
+    with pytest.raises(rd.InvalidArgumentError, match="RONDO_TUNE_BUCKETS"):
+        rd.train.Strategy.from_env()
+
+
 def test_a_step_is_one_run_or_more():
     with pytest.raises(rd.InvalidArgumentError, match="accumulate is 0"):
         rd.train.Ring(accumulate=0)

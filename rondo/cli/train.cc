@@ -174,6 +174,9 @@ void add_options(CLI::App& command, TrainArguments& args) {
        "Whether gradients of fully connected layers travel as their factors:\n"
        "auto (where that takes less time), on or off",
        "NAME");
+  command.add_flag("--tune-buckets", options.tune_buckets,
+                   "Try buckets of several sizes in the first steps, and keep "
+                   "the quickest");
   number("--seed", options.seed, "Of first weights and the order of examples")
       ->capture_default_str();
   text("--checkpoint", options.checkpoint, "Folder to write checkpoints to",

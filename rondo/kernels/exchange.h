@@ -12,6 +12,13 @@
 
 namespace rondo {
 
+// How tensors are reduced.
+struct ReduceTerms {
+  bool average = true;  // the mean over all ranks, or the sum
+  DType wire = DType::kF32;
+  auto operator<=>(const ReduceTerms&) const = default;
+};
+
 // One thread at a time calls the exchanges, and all ranks call the same ones in
 // the same order. A failure is final.
 class Exchange {
@@ -20,9 +27,9 @@ class Exchange {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Tensors of one type, in place; the mean over all ranks, or the sum.
-  virtual Status all_reduce(std::span<Tensor> tensors, bool average,
-                            DType wire) = 0;
+  // Tensors of one type, in place.
+  virtual Status all_reduce(std::span<Tensor> tensors,
+                            const ReduceTerms& terms) = 0;
   // Becomes that of all ranks, one rank's rows behind the other's, in memory of
   // the allocator's. All have equally many.
   virtual Status all_gather(Tensor& rows, DType wire, Allocator& allocator) = 0;

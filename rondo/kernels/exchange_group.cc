@@ -25,19 +25,24 @@ struct ExchangeGroup::Call {
   ExchangeRun* run = nullptr;
   int64_t sequence = 0;
   Cancellation* cancellation = nullptr;  // good until done
-  Work work;
+  Work work;                             // empty: a reduction, of
+  std::span<Tensor> tensors;             // these, good until done
+  ReduceTerms terms;
   AsyncKernel::Done done;
   int wake = 0;  // its number in the cancellation
   // Guarded by the group's mutex.
   State state = State::kNew;
-  std::shared_ptr<Exchange> by;  // while it runs
+  std::shared_ptr<Exchange> by;    // while it runs
+  BucketTuner* settles = nullptr;  // what the ranks decide before it
 };
 
 ExchangeGroup::ExchangeGroup(std::string name,
-                             std::unique_ptr<Exchange> exchange)
+                             std::unique_ptr<Exchange> exchange,
+                             int64_t usual_limit)
     : name_(std::move(name)),
       rank_(exchange->rank()),
       size_(exchange->size()),
+      usual_limit_(usual_limit),
       exchange_(std::move(exchange)),
       thread_([this] { serve(); }) {}
 
@@ -80,11 +85,20 @@ std::shared_ptr<Parameters> ExchangeGroup::parameters() {
   return exchange_ ? exchange_->parameters() : nullptr;
 }
 
-void ExchangeGroup::expect(ExchangeRun& run, int64_t sequence) {
+std::vector<BucketChoice> ExchangeGroup::choices() {
   const std::lock_guard lock(mutex_);
-  run.expected_.insert(sequence);
+  std::vector<BucketChoice> choices;
+  for (const auto& [units, tuner] : tuners_) choices.push_back(tuner.choice());
+  return choices;
+}
+
+void ExchangeGroup::expect(ExchangeRun& run, const ExchangeUnit& unit) {
+  const std::lock_guard lock(mutex_);
+  run.all_[unit.sequence] = unit;
+  run.expected_.insert(unit.sequence);
   if (run.listed_) return;
   run.listed_ = true;
+  run.began_ = Clock::now();
   runs_.push_back(&run);
 }
 
@@ -98,11 +112,27 @@ void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,
                            Cancellation& cancellation, Work work,
                            AsyncKernel::Done done) {
   const auto call = std::make_shared<Call>();
-  call->run = &run;
-  call->sequence = sequence;
   call->cancellation = &cancellation;
   call->work = std::move(work);
   call->done = std::move(done);
+  submit(run, sequence, call);
+}
+
+void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,
+                           Cancellation& cancellation,
+                           std::span<Tensor> tensors, AsyncKernel::Done done) {
+  const auto call = std::make_shared<Call>();
+  call->cancellation = &cancellation;
+  call->tensors = tensors;
+  call->done = std::move(done);
+  submit(run, sequence, call);
+}
+
+void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,
+                           const std::shared_ptr<Call>& call) {
+  Cancellation& cancellation = *call->cancellation;
+  call->run = &run;
+  call->sequence = sequence;
   // First the wake, then the list: once listed, the call may end any time. By a
   // weak pointer: the group's own thread must not be the last to hold it.
   call->wake = cancellation.on_cancel([weak = weak_from_this(), call] {
@@ -120,6 +150,7 @@ void ExchangeGroup::submit(ExchangeRun& run, int64_t sequence,
                      sequence, name_);
     else {
       call->state = Call::State::kReady;
+      call->terms = run.all_[sequence].terms;
       run.ready_[sequence] = call;
       changed_.notify_one();
       return;
@@ -174,8 +205,14 @@ void ExchangeGroup::end(ExchangeRun& run, const Status& status) {
         status.code() == Code::kOutOfRange && !run.issued_any_;
     // Also behind its last exchange: the others have made their updates.
     if ((!run.expected_.empty() || !status.ok()) && !harmless) left = exchange_;
+    if (status.ok() && run.step_.trial)
+      run.tuner_->record(*run.step_.trial,
+                         to_seconds(Clock::now() - run.began_));
+    run.all_.clear();
     run.expected_.clear();
     run.issued_any_ = false;
+    run.tuner_ = nullptr;
+    run.step_ = {};
   }
   if (left)
     left->abort(status.ok()
@@ -189,47 +226,111 @@ void ExchangeGroup::close() {
   last.swap(exchange_);
 }
 
-// With the mutex: the call whose turn it is, or nullptr.
-std::shared_ptr<ExchangeGroup::Call> ExchangeGroup::next() {
+// With the mutex.
+BucketTuner& ExchangeGroup::tuner_of(const ExchangeRun& run) {
+  std::vector<ExchangeUnit> units;
+  // Also what is left out: ranks may learn of that at different times.
+  for (const auto& [sequence, unit] : run.all_) units.push_back(unit);
+  const auto at = tuners_.find(units);
+  if (at != tuners_.end()) return at->second;
+  return tuners_.emplace(units, BucketTuner(units, usual_limit_)).first->second;
+}
+
+// With the mutex: the run's next calls up to number `last`, taken out of it; or
+// none while one of them is not ready.
+ExchangeGroup::Calls ExchangeGroup::together(ExchangeRun& run, int64_t last) {
+  Calls calls;
+  for (const int64_t sequence : run.expected_) {
+    if (sequence > last) break;
+    const auto at = run.ready_.find(sequence);
+    if (at == run.ready_.end()) return {};
+    calls.push_back(at->second);
+  }
+  for (const auto& call : calls) {
+    run.ready_.erase(call->sequence);
+    run.expected_.erase(call->sequence);
+    call->state = Call::State::kRunning;
+  }
+  run.issued_any_ = true;
+  return calls;
+}
+
+// With the mutex: the calls whose turn it is, or none.
+ExchangeGroup::Calls ExchangeGroup::next() {
   for (ExchangeRun* run : runs_) {
     // A run that has issued all makes room for the one behind it.
     if (run->expected_.empty()) continue;
-    const int64_t sequence = *run->expected_.begin();
-    const auto at = run->ready_.find(sequence);
-    if (at == run->ready_.end()) return nullptr;
-    auto call = at->second;
-    run->ready_.erase(at);
-    run->expected_.erase(sequence);
-    run->issued_any_ = true;
-    call->state = Call::State::kRunning;
-    return call;
+    const int64_t first = *run->expected_.begin();
+    if (!run->ready_.contains(first)) return {};
+    if (usual_limit_ == 0 || run->all_[first].bytes == 0)
+      return together(*run, first);
+    if (run->tuner_ != nullptr)
+      return together(*run, run->step_.buckets->at(first));
+    // A step counts when its first bucket leaves, as it then does on all ranks.
+    BucketTuner& tuner = tuner_of(*run);
+    const BucketTuner::Step step = tuner.next();
+    Calls calls = together(*run, step.buckets->at(first));
+    if (calls.empty()) return {};
+    tuner.count();
+    run->tuner_ = &tuner;
+    run->step_ = step;
+    if (step.settles) calls[0]->settles = &tuner;
+    return calls;
   }
-  return nullptr;
+  return {};
+}
+
+Status ExchangeGroup::issue(const Calls& calls, Exchange& exchange) {
+  const Call& first = *calls[0];
+  if (first.work) return first.work(exchange);
+  if (first.settles != nullptr)
+    RONDO_RETURN_IF_ERROR(settle(*first.settles, exchange));
+  std::vector<Tensor> tensors;  // the same memory
+  for (const auto& call : calls)
+    tensors.insert(tensors.end(), call->tensors.begin(), call->tensors.end());
+  return exchange.all_reduce(tensors, first.terms);
+}
+
+// What the ranks measured, and what follows.
+Status ExchangeGroup::settle(BucketTuner& tuner, Exchange& exchange) {
+  std::unique_lock lock(mutex_);
+  const std::vector<double> mine = tuner.measured();
+  lock.unlock();
+  Tensor means =
+      Tensor::empty({static_cast<int64_t>(mine.size())}, DType::kF64);
+  std::ranges::copy(mine, means.span<double>().begin());
+  RONDO_RETURN_IF_ERROR(
+      exchange.all_reduce({&means, 1}, {.average = true, .wire = DType::kF64}));
+  lock.lock();
+  tuner.settle(means.span<double>());
+  return {};
 }
 
 void ExchangeGroup::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
-    std::shared_ptr<Call> call;
+    Calls calls;
     changed_.wait(lock, [&] {
-      call = next();
-      return call || stopped_;
+      calls = next();
+      return !calls.empty() || stopped_;
     });
-    if (!call) return;
+    if (calls.empty()) return;
     std::shared_ptr<Exchange> exchange = exchange_;
-    call->by = exchange;
+    for (const auto& call : calls) call->by = exchange;
     lock.unlock();
     Status status =
-        exchange ? attempt([&] { return call->work(*exchange); })
+        exchange ? attempt([&] { return issue(calls, *exchange); })
                  : error(Code::kCancelled, "the group \"{}\" is closed", name_);
     // It may have failed here alone: the others wait in it.
     if (exchange && !status.ok()) exchange->abort(status.message());
     exchange.reset();
     lock.lock();
-    call->state = Call::State::kOver;
-    call->by.reset();
+    for (const auto& call : calls) {
+      call->state = Call::State::kOver;
+      call->by.reset();
+    }
     lock.unlock();
-    finish(*call, status);
+    for (const auto& call : calls) finish(*call, status);
     lock.lock();
   }
 }

@@ -25,7 +25,9 @@ class Recorder final : public Exchange {
   explicit Recorder(std::shared_ptr<Log> log) : log_(std::move(log)) {}
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  Status all_reduce(std::span<Tensor>, bool, DType) override { return {}; }
+  Status all_reduce(std::span<Tensor>, const ReduceTerms&) override {
+    return {};
+  }
   Status all_gather(Tensor&, DType, Allocator&) override { return {}; }
   Status all_gather_rows(Tensor&, Tensor&, Allocator&) override { return {}; }
   Status broadcast(std::span<Tensor>, int) override { return {}; }
@@ -53,7 +55,8 @@ class ExchangeGroupTest : public testing::Test {
     return promise->get_future();
   }
   void expect(ExchangeRun& run, std::initializer_list<int64_t> sequences) {
-    for (const int64_t sequence : sequences) group->expect(run, sequence);
+    for (const int64_t sequence : sequences)
+      group->expect(run, {.sequence = sequence});
   }
 
   std::shared_ptr<Log> log = std::make_shared<Log>();

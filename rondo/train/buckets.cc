@@ -12,15 +12,19 @@ struct Open {
   double bytes = 0;
 };
 
+}  // namespace
+
+Result<bool> tunes_buckets(const Env& env) {
+  return env.get_bool("RONDO_TUNE_BUCKETS", false);
+}
+
 // A ring cuts a bucket into one part for each rank, and passes each on from
 // rank to rank: parts of 1 MiB take several times longer than a message's
 // latency, even at 10 Gbit/s.
-double usual_bytes(int ranks) {
+double bucket_bytes(const BucketOptions& options, int ranks) {
   constexpr double kMiB = 1 << 20;
-  return kMiB * std::clamp(ranks, 4, 25);
+  return options.bytes > 0 ? options.bytes : kMiB * std::clamp(ranks, 4, 25);
 }
-
-}  // namespace
 
 std::vector<size_t> in_order_of_readiness(
     const std::vector<GradientAndVariable>& gradients) {
@@ -36,7 +40,7 @@ std::vector<size_t> in_order_of_readiness(
 std::vector<std::vector<size_t>> plan_buckets(
     const std::vector<GradientAndVariable>& gradients,
     const BucketOptions& options, int ranks) {
-  const double later = options.bytes > 0 ? options.bytes : usual_bytes(ranks);
+  const double later = bucket_bytes(options, ranks) / (options.tune ? 4 : 1);
   std::vector<std::vector<size_t>> buckets;
   std::map<DType, Open> open;
   const auto close = [&](Open& bucket) {

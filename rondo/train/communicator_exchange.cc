@@ -10,11 +10,34 @@
 namespace rondo {
 namespace {
 
-// f32 as bf16, one behind the other, and back.
-Tensor narrowed(std::span<const Tensor> tensors) {
+int64_t count_of(std::span<const Tensor> tensors) {
   int64_t count = 0;
   for (const Tensor& tensor : tensors) count += tensor.count();
-  Tensor all = Tensor::empty({count}, DType::kBF16);
+  return count;
+}
+
+// One behind the other, and back.
+Tensor joined(std::span<const Tensor> tensors) {
+  Tensor all = Tensor::empty({count_of(tensors)}, tensors[0].dtype());
+  auto* to = static_cast<char*>(all.data());
+  for (const Tensor& tensor : tensors) {
+    if (tensor.bytes() > 0) std::memcpy(to, tensor.data(), tensor.bytes());
+    to += tensor.bytes();
+  }
+  return all;
+}
+
+void divide(const Tensor& all, std::span<Tensor> tensors) {
+  const auto* from = static_cast<const char*>(all.data());
+  for (Tensor& tensor : tensors) {
+    if (tensor.bytes() > 0) std::memcpy(tensor.data(), from, tensor.bytes());
+    from += tensor.bytes();
+  }
+}
+
+// f32 as bf16, one behind the other, and back.
+Tensor narrowed(std::span<const Tensor> tensors) {
+  Tensor all = Tensor::empty({count_of(tensors)}, DType::kBF16);
   auto* to = all.span<BFloat16>().data();
   for (const Tensor& tensor : tensors) {
     narrow(DType::kBF16, tensor.span<float>().data(), to, tensor.count());
@@ -68,7 +91,18 @@ Result<std::vector<bool>> differing(Communicator& comm,
   return found;
 }
 
+bool reaches_by_tcp(const Communicator& comm) {
+  for (int peer = 0; peer < comm.size(); ++peer)
+    if (comm.transport_to(peer) == "tcp") return true;
+  return false;
+}
+
 }  // namespace
+
+CommunicatorExchange::CommunicatorExchange(Communicator comm, bool chooses)
+    : comm_(std::move(comm)),
+      chooses_(chooses),
+      between_hosts_(reaches_by_tcp(comm_)) {}
 
 Status CommunicatorExchange::checked(Status status) const {
   if (!chooses_ || status.code() != Code::kMismatch) return status;
@@ -78,13 +112,21 @@ Status CommunicatorExchange::checked(Status status) const {
       "factors=False");
 }
 
-Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors, bool average,
-                                        DType wire) {
-  const ReduceOp op = average ? ReduceOp::kAvg : ReduceOp::kSum;
-  if (wire == tensors[0].dtype()) return reduce(tensors, op);
-  Tensor narrow = narrowed(tensors);
-  RONDO_RETURN_IF_ERROR(reduce({&narrow, 1}, op));
-  widen(narrow, tensors);
+Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors,
+                                        const ReduceTerms& terms) {
+  const ReduceOp op = terms.average ? ReduceOp::kAvg : ReduceOp::kSum;
+  if (terms.wire != tensors[0].dtype()) {
+    Tensor narrow = narrowed(tensors);
+    RONDO_RETURN_IF_ERROR(reduce({&narrow, 1}, op));
+    widen(narrow, tensors);
+    return {};
+  }
+  // In the memory of one host large tensors are reduced where they are; between
+  // hosts a bucket is one vector, since each costs its latency.
+  if (!between_hosts_ || tensors.size() == 1) return reduce(tensors, op);
+  Tensor all = joined(tensors);
+  RONDO_RETURN_IF_ERROR(reduce({&all, 1}, op));
+  divide(all, tensors);
   return {};
 }
 

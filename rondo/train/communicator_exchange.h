@@ -10,13 +10,12 @@ class CommunicatorExchange : public Exchange {
  public:
   // `chooses`: every rank has chosen for itself, by what its graph knows, which
   // gradients travel as factors.
-  explicit CommunicatorExchange(Communicator comm, bool chooses = false)
-      : comm_(std::move(comm)), chooses_(chooses) {}
+  explicit CommunicatorExchange(Communicator comm, bool chooses = false);
 
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
-  Status all_reduce(std::span<Tensor> tensors, bool average,
-                    DType wire) override;
+  Status all_reduce(std::span<Tensor> tensors,
+                    const ReduceTerms& terms) override;
   Status all_gather(Tensor& rows, DType wire, Allocator& allocator) override;
   Status all_gather_rows(Tensor& values, Tensor& indices,
                          Allocator& allocator) override;
@@ -34,6 +33,7 @@ class CommunicatorExchange : public Exchange {
 
   Communicator comm_;
   const bool chooses_;
+  const bool between_hosts_;
 };
 
 }  // namespace rondo

@@ -37,8 +37,8 @@ class Rewrite {
     gradient = {share_of(all.values), all.indices, gradient.shape};
   }
 
-  void reduce(const std::vector<size_t>& bucket,
-              const ExchangeOptions& options) {
+  void reduce(const std::vector<size_t>& bucket, ExchangeOptions options) {
+    if (exchange_.buckets.tune) options.unit_bytes = bytes_in(bucket);
     std::vector<Value> values;
     for (const size_t i : bucket)
       values.push_back(gradients_[i].gradient.values);
@@ -59,6 +59,18 @@ class Rewrite {
   }
 
  private:
+  // 0 where they are not known, which the others then do not know either.
+  int64_t bytes_in(const std::vector<size_t>& bucket) const {
+    double bytes = 0;
+    for (const size_t i : bucket) {
+      const Value& variable = gradients_[i].variable;
+      if (!variable.shape().known()) return 0;
+      bytes +=
+          bytes_of({gradients_[i].gradient.values.dtype(), variable.shape()});
+    }
+    return static_cast<int64_t>(bytes);
+  }
+
   Value share_of(Value sum) const {
     const DType dtype = sum.dtype();
     const Value share =
@@ -111,7 +123,7 @@ std::vector<GradientAndVariable> exchanged_gradients(
     else if (Gradient& first = gradients[bucket[0]].gradient; first.sparse())
       rewrite.gather_rows(first, named("rows"));
     else
-      rewrite.reduce(bucket, named("bucket"));
+      rewrite.reduce(bucket, named(exchange.buckets.tune ? "unit" : "bucket"));
     ++options.sequence;
   }
   for (size_t i = 0; i < gradients.size(); ++i)

@@ -47,11 +47,14 @@ Result<Strategy> Strategy::from_env(const Env& env) {
     kind = *parsed;
   }
   RONDO_ASSIGN_OR_RETURN(const int64_t backup, backup_of(env, kind, job.size));
+  HybridOptions hybrid;
+  RONDO_ASSIGN_OR_RETURN(hybrid.ring.buckets.tune, tunes_buckets(env));
   switch (kind) {
     case StrategyKind::kSingle: return single();
     case StrategyKind::kRing:
-      return ring_of(env, "ring", {RingOptions()}, true);
-    case StrategyKind::kHybrid: return ring_of(env, "hybrid", {}, true);
+      hybrid.ring.group = RingOptions().group;
+      return ring_of(env, "ring", hybrid, true);
+    case StrategyKind::kHybrid: return ring_of(env, "hybrid", hybrid, true);
     default: break;
   }
   ParameterServerOptions options;
@@ -160,7 +163,16 @@ Status Strategy::join(Session& session, const std::vector<Feed>& feeds) const {
   }
 }
 
-std::string Strategy::explain() const { return to_text(travels()); }
+std::string Strategy::explain() const {
+  std::string text = to_text(travels());
+  for (const BucketChoice& choice : bucket_choices())
+    text += fmt::format("{}\n", to_text(choice));
+  return text;
+}
+
+std::vector<BucketChoice> Strategy::bucket_choices() const {
+  return state_ ? state_->group->choices() : std::vector<BucketChoice>();
+}
 
 std::vector<Travel> Strategy::travels() const {
   if (!state_) return {};

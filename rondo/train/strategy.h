@@ -19,6 +19,7 @@
 
 #include "rondo/base/env.h"
 #include "rondo/collectives/communicator.h"
+#include "rondo/kernels/bucket_choice.h"
 #include "rondo/ps/kv_mode.h"
 #include "rondo/runtime/session.h"
 #include "rondo/train/exchanged_gradients.h"
@@ -136,6 +137,9 @@ class RONDO_API Strategy {
   // "dense1/w: factors, 11206656 bytes", which a rank sends in a step.
   std::string explain() const;
   std::vector<Travel> travels() const;
+  // With BucketOptions::tune: what was tried and found, for each kind of
+  // training step that has been made. The same on all ranks.
+  std::vector<BucketChoice> bucket_choices() const;
   // With parameter servers: a node that they replace this update by, which is
   // not run then. Throws for an update that they do not have.
   Node& served(Node& update) const;

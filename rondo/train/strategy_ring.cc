@@ -1,4 +1,6 @@
 // The part of Strategy that makes rings, and those that servers help.
+#include <algorithm>
+
 #include "rondo/rendezvous/job_env.h"
 #include "rondo/train/hybrid_exchange.h"
 #include "rondo/train/hybrid_split.h"
@@ -135,7 +137,13 @@ Result<Strategy> Strategy::joined(const std::string& name, Communicator comm,
                                           exchange.server_share);
   else
     by = std::make_unique<CommunicatorExchange>(comm, chooses);
-  state->group = std::make_shared<ExchangeGroup>(ring.group, std::move(by));
+  constexpr double kMost = 1e15;  // 16 times as much is still a number
+  const double usual =
+      ring.buckets.tune
+          ? std::min(bucket_bytes(ring.buckets, comm.size()), kMost)
+          : 0;
+  state->group = std::make_shared<ExchangeGroup>(ring.group, std::move(by),
+                                                 static_cast<int64_t>(usual));
   RONDO_RETURN_IF_ERROR(ExchangeGroup::publish(state->group));
   state->comm = std::move(comm);
   return Strategy(name, std::move(state));

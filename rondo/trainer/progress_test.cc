@@ -93,9 +93,11 @@ TEST(TrainingReport, SaysWhatBecameOfIt) {
   report.travels = {{"dense1/kernel", "factors", 1.5e6},
                     {"dense1/bias", "bucket", 2000},
                     {"dense2/kernel", "factors", 5e5}};
+  report.buckets = {{.sizes = {{4 << 20, 26}}, .settled = true}};
   const std::string text = report_text(options, report, "images");
   EXPECT_THAT(text, HasSubstr("a worker sends 2 MB in a step; as factors: "
-                              "dense1/kernel, dense2/kernel\n"));
+                              "dense1/kernel, dense2/kernel\nbuckets of up "
+                              "to 4 MiB, 26 in a step: other sizes"));
   EXPECT_THAT(text,
               HasSubstr("mlp on synthetic: 100 steps in 2.5 s, 2 workers "
                         "(ring, 1 thread each), batch 64, 2000 images/s"));

@@ -78,13 +78,15 @@ double TrainOptions::rate() const {
 Status check_travel(const TrainOptions& options, const std::string& strategy) {
   RONDO_ASSIGN_OR_RETURN(const StrategyKind kind, parse_strategy(strategy));
   if (kind == StrategyKind::kRing || kind == StrategyKind::kHybrid) return {};
-  const auto refuse = [&](std::string_view option, const std::string& value) {
+  const auto refuse = [&](const std::string& option) {
     return error(Code::kInvalidArgument,
-                 "{} {} is for --strategy ring or hybrid, not {}", option,
-                 value, strategy);
+                 "{} is for --strategy ring or hybrid, not {}", option,
+                 strategy);
   };
-  if (options.wire != "fp32") return refuse("--wire", options.wire);
-  if (options.factors == "on") return refuse("--factors", options.factors);
+  if (options.wire != "fp32")
+    return refuse(fmt::format("--wire {}", options.wire));
+  if (options.factors == "on") return refuse("--factors on");
+  if (options.tune_buckets) return refuse("--tune-buckets");
   return {};
 }
 

@@ -27,6 +27,7 @@ struct TrainOptions {
   std::string wire = "fp32";       // as what gradients travel
   // Whether those of fully connected layers travel as their factors.
   std::string factors = "auto";
+  bool tune_buckets = false;  // whether sizes of buckets are tried
   int64_t seed = 1;
 
   std::string checkpoint;  // a folder; empty: none

@@ -76,6 +76,12 @@ TEST(TrainOptions, SayWhatToChange) {
                 o.factors = "on";
               }),
               HasSubstr("--factors on is for --strategy ring or hybrid, not"));
+  EXPECT_THAT(
+      said([&](auto& o) {
+        served(o);
+        o.tune_buckets = true;
+      }),
+      HasSubstr("--tune-buckets is for --strategy ring or hybrid, not"));
   EXPECT_EQ(said([&](auto& o) {
               served(o);
               o.factors = "off";

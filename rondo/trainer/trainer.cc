@@ -25,6 +25,8 @@ Result<Strategy> join_strategy(const TrainOptions& options, int64_t rows) {
   if (options.wire == "bf16") ring.wire = DType::kBF16;
   RONDO_ASSIGN_OR_RETURN(ring.factors.use, parse_factor_use(options.factors));
   ring.factors.rows = rows;
+  RONDO_ASSIGN_OR_RETURN(ring.buckets.tune, tunes_buckets(Env::process()));
+  if (options.tune_buckets) ring.buckets.tune = true;
   if (is_hybrid) return Strategy::hybrid(hybrid);
   ring.group = RingOptions().group;
   return Strategy::ring(ring);

@@ -109,6 +109,8 @@ std::string report_text(const TrainOptions& options,
     text += "\n" + worker_table(report.workers, unit);
   if (const std::string sent = travel_text(report.travels); !sent.empty())
     text += fmt::format("\n{}", sent);
+  for (const BucketChoice& choice : report.buckets)
+    text += fmt::format("\n{}", to_text(choice));
   if (report.accuracy)
     text += fmt::format("\ntest accuracy: {:.2f} %", 100 * *report.accuracy);
   if (report.comparison)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/kernels/bucket_choice.h"
 #include "rondo/train/exchange_plan.h"
 #include "rondo/trainer/train_options.h"
 
@@ -39,8 +40,9 @@ struct TrainingReport {
   std::optional<double> accuracy;  // on the test
   std::vector<WorkerLine> workers;
   std::optional<Comparison> comparison;
-  std::vector<Travel> travels;  // of gradients, where they do
-  std::string checkpoint;       // empty: none
+  std::vector<Travel> travels;        // of gradients, where they do
+  std::vector<BucketChoice> buckets;  // where their sizes were tried
+  std::string checkpoint;             // empty: none
   std::string summary;
   std::string trace;
 };

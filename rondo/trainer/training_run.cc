@@ -313,6 +313,7 @@ Result<TrainingReport> TrainingRun::report() {
                         .steps = step_ - first_,
                         .accuracy = accuracy_,
                         .travels = strategy_.travels(),
+                        .buckets = strategy_.bucket_choices(),
                         .checkpoint = saved_as_,
                         .summary = options_.logdir,
                         .trace = traced_as_};

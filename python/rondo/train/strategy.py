@@ -119,7 +119,8 @@ class Strategy:
 
     def explain(self):
         """How each gradient of this program travels, and what it costs:
-        "dense1/w: factors, 11206656 bytes", which a rank sends in a step."""
+        "dense1/w: factors, 11206656 bytes", which a rank sends in a step. With
+        `tune_buckets`, once it has trained, also the size of its buckets."""
         return self._core.explain()
 
     def _trains(self, graph):
@@ -218,6 +219,10 @@ class Ring(Strategy):
 
     With `join`, ranks may come to the end of their data at different steps: see
     `Strategy.join`.
+
+    With `tune_buckets`, the first steps of a training try buckets of several sizes,
+    and the others have the quickest; `explain()` says which. Sums over more than two
+    ranks then differ by rounding from one training to the next.
     """
 
     def __init__(
@@ -231,6 +236,7 @@ class Ring(Strategy):
         flop_rate=1e11,
         accumulate=1,
         join=False,
+        tune_buckets=False,
     ):
         super().__init__(
             _core.Strategy.ring(
@@ -243,6 +249,7 @@ class Ring(Strategy):
                 flop_rate=flop_rate,
                 accumulate=accumulate,
                 join=join,
+                tune_buckets=tune_buckets,
                 server_share=self._server_share,
             )
         )

@@ -118,6 +118,9 @@ void register_exchange_ops(OpRegistry& ops) {
   auto reduce_attrs = exchange_attrs();
   reduce_attrs.push_back({"average", true, false, "the mean, or the sum"});
   reduce_attrs.push_back(wire);
+  reduce_attrs.push_back(
+      {"unit_bytes", int64_t{0}, false,
+       "its size, where it may travel together with its neighbours"});
   ops.add({.name = "AllReduce",
            .doc = "Tensors of one type, a bucket, each reduced over all ranks "
                   "of a group. Holds no thread while it waits for the others.",
@@ -170,6 +173,7 @@ std::vector<Value> all_reduce(const std::vector<Value>& values,
                               DType wire) {
   Attrs attrs = attrs_of(options);
   attrs.set("average", average);
+  if (options.unit_bytes > 0) attrs.set("unit_bytes", options.unit_bytes);
   attrs.set("wire", wire);
   return array::outputs_of(graph_of(values).add({.op = "AllReduce",
                                                  .inputs = values,

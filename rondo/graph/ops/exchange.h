@@ -20,6 +20,9 @@ struct ExchangeOptions {
   std::string name = {};
   // Whether a step may leave it out, by a branch that all ranks take alike.
   bool optional = false;
+  // Of a reduction that may travel together with its neighbours, a unit: its
+  // size, which all ranks have to know alike. 0: it travels alone.
+  int64_t unit_bytes = 0;
 };
 
 // Tensors of one type, each reduced over all ranks: their mean, or their sum.

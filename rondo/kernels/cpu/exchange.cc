@@ -12,14 +12,14 @@ namespace {
 class ExchangeKernel : public AsyncKernel, public RunScope {
  public:
   explicit ExchangeKernel(const Node& node)
-      : sequence_(node.attrs().get<int64_t>("sequence")),
+      : unit_{.sequence = node.attrs().get<int64_t>("sequence")},
         optional_(node.attrs().has("optional") &&
                   node.attrs().get<bool>("optional")),
         group_(ExchangeGroup::find(node.attrs().get<std::string>("group"))
                    .value()) {}
 
   void begin_run(Resources& of_run) override {
-    group_->expect(*run_of(of_run), sequence_);
+    group_->expect(*run_of(of_run), unit_);
   }
   Status left_out(Resources& of_run) override {
     if (!optional_)
@@ -27,24 +27,20 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
           Code::kInvalidArgument,
           "an exchange is in a branch that was not taken, and the other ranks "
           "may wait for it: exchange outside of branches");
-    group_->leave_out(*run_of(of_run), sequence_);
+    group_->leave_out(*run_of(of_run), unit_.sequence);
     return {};
   }
   void end_run(Resources& of_run, const Status& status) override {
     group_->end(*run_of(of_run), status);
   }
-  void start(KernelContext& c, Done done) final {
-    prepare(c);
-    group_->submit(
-        *run_of(c.run_resources()), sequence_, c.cancellation(),
-        [this, &c](Exchange& exchange) { return exchange_by(exchange, c); },
-        std::move(done));
-  }
 
  protected:
-  virtual void prepare(KernelContext& /*c*/) {}
-  // On the group's thread.
-  virtual Status exchange_by(Exchange& exchange, KernelContext& c) = 0;
+  // `what` is work, or the tensors of a reduction.
+  template <class What>
+  void submit(KernelContext& c, What what, Done done) {
+    group_->submit(*run_of(c.run_resources()), unit_.sequence, c.cancellation(),
+                   std::move(what), std::move(done));
+  }
 
   // Outputs that hold what the inputs do, in their memory where nobody else
   // needs that.
@@ -60,38 +56,55 @@ class ExchangeKernel : public AsyncKernel, public RunScope {
     return {&c.output(0), static_cast<size_t>(c.outputs())};
   }
 
+  ExchangeUnit unit_;
+
  private:
   std::shared_ptr<ExchangeRun> run_of(Resources& of_run) const {
     return of_run.find_or_make<ExchangeRun>("exchange/" + group_->name())
         .value();
   }
 
-  const int64_t sequence_;
   const bool optional_;
   const std::shared_ptr<ExchangeGroup> group_;
 };
 
 class AllReduce final : public ExchangeKernel {
  public:
-  explicit AllReduce(const Node& node)
-      : ExchangeKernel(node),
-        average_(node.attrs().get<bool>("average")),
-        wire_(node.attrs().get<DType>("wire")) {}
-
- private:
-  void prepare(KernelContext& c) override { take_inputs(c); }
-  Status exchange_by(Exchange& exchange, KernelContext& c) override {
-    return exchange.all_reduce(outputs_of(c), average_, wire_);
+  explicit AllReduce(const Node& node) : ExchangeKernel(node) {
+    const Attrs& attrs = node.attrs();
+    if (attrs.has("unit_bytes")) unit_.bytes = attrs.get<int64_t>("unit_bytes");
+    unit_.dtype = node.outputs()[0].dtype;
+    unit_.terms = {.average = attrs.get<bool>("average"),
+                   .wire = attrs.get<DType>("wire")};
   }
 
-  const bool average_;
-  const DType wire_;
+  void start(KernelContext& c, Done done) override {
+    take_inputs(c);
+    submit(c, outputs_of(c), std::move(done));
+  }
 };
 
-class AllGather final : public ExchangeKernel {
+// One that has nothing in common with its neighbours.
+class LoneExchange : public ExchangeKernel {
+ public:
+  using ExchangeKernel::ExchangeKernel;
+  void start(KernelContext& c, Done done) final {
+    prepare(c);
+    submit(
+        c, [this, &c](Exchange& exchange) { return exchange_by(exchange, c); },
+        std::move(done));
+  }
+
+ private:
+  virtual void prepare(KernelContext& /*c*/) {}
+  // On the group's thread.
+  virtual Status exchange_by(Exchange& exchange, KernelContext& c) = 0;
+};
+
+class AllGather final : public LoneExchange {
  public:
   explicit AllGather(const Node& node)
-      : ExchangeKernel(node), wire_(node.attrs().get<DType>("wire")) {}
+      : LoneExchange(node), wire_(node.attrs().get<DType>("wire")) {}
 
  private:
   Status exchange_by(Exchange& exchange, KernelContext& c) override {
@@ -102,9 +115,9 @@ class AllGather final : public ExchangeKernel {
   const DType wire_;
 };
 
-class AllGatherRows final : public ExchangeKernel {
+class AllGatherRows final : public LoneExchange {
  public:
-  using ExchangeKernel::ExchangeKernel;
+  using LoneExchange::LoneExchange;
 
  private:
   Status exchange_by(Exchange& exchange, KernelContext& c) override {
@@ -114,10 +127,10 @@ class AllGatherRows final : public ExchangeKernel {
   }
 };
 
-class Broadcast final : public ExchangeKernel {
+class Broadcast final : public LoneExchange {
  public:
   explicit Broadcast(const Node& node)
-      : ExchangeKernel(node),
+      : LoneExchange(node),
         root_(static_cast<int>(node.attrs().get<int64_t>("root"))) {}
 
  private:
@@ -129,10 +142,10 @@ class Broadcast final : public ExchangeKernel {
   const int root_;
 };
 
-class SetParameters final : public ExchangeKernel {
+class SetParameters final : public LoneExchange {
  public:
   explicit SetParameters(const Node& node)
-      : ExchangeKernel(node), counts_(node.attrs().get<Ints>("tensors")) {
+      : LoneExchange(node), counts_(node.attrs().get<Ints>("tensors")) {
     const Attrs& attrs = node.attrs();
     const auto& keys = attrs.get<std::vector<std::string>>("keys");
     const auto& numbers = attrs.get<std::vector<double>>("optimizers");
