@@ -21,6 +21,7 @@ enum Method : uint32_t {
   kLeave = 6,  // this worker will not push any more
   kSet = 7,    // SetPart; the elements, and those of each slot
   kAbort = 8,  // a reason: calls about any key fail from then on
+  kReturn = 9,  // this worker, who said kLeave, pushes again
 };
 
 struct Hello {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "rondo/base/env.h"
 #include "rondo/base/status.h"
 
 namespace rondo {
@@ -15,6 +17,7 @@ struct TrainOptions {
   int workers = 1;
   int servers = 0;
   int64_t staleness = -1;  // of the strategy ssp; -1: its own
+  std::optional<int> backup;  // of the strategy ps; else as RONDO_BACKUP says
   std::string strategy;    // empty: ring, or single for one worker
 
   int64_t epochs = 1;
@@ -49,5 +52,9 @@ Status check(const TrainOptions& options);
 // Of that, how gradients travel: only some strategies can be told. `strategy`
 // is its name, for who has it from somewhere else than the options.
 Status check_travel(const TrainOptions& options, const std::string& strategy);
+
+// Whether there can be backup workers, where the options or the environment ask
+// for them: nobody ignores that.
+Status check_backups(const TrainOptions& options, const Env& env);
 
 }  // namespace rondo
