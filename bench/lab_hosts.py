@@ -61,9 +61,7 @@ class LabHosts:
                 ours = dict(job, RONDO_RANK=str(number))
                 ours["RONDO_WORLD_SIZE"] = str(self.count)
                 line = self.on(number, server)
-                started.append(
-                    subprocess.Popen(line, env=ours, start_new_session=True)
-                )
+                started.append(subprocess.Popen(line, env=ours, start_new_session=True))
             ranks = range(size)
             job["RONDO_WORLD_SIZE"] = str(size)
             return run_together(

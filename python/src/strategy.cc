@@ -164,8 +164,9 @@ void bind_strategy(nb::module_& m) {
                    "Whether parameter servers make the updates.")
       .def("pause",
            [](const Strategy& self) { wait_for([&] { return self.pause(); }); })
-      .def("resume",
-           [](const Strategy& self) { wait_for([&] { return self.resume(); }); })
+      .def(
+          "resume",
+          [](const Strategy& self) { wait_for([&] { return self.resume(); }); })
       .def(
           "served",
           [](const Strategy& self, const PyNode& update) {

@@ -67,9 +67,8 @@ void add_parameter_server_command(CLI::App& app, CommandLine& line) {
   command->group("");  // not in the help
   const auto logs = std::make_shared<bool>(false);
   command->add_flag("--log", *logs, "Keep a log in the launcher's folder");
-  command->callback([&line, logs] {
-    line.action = [logs] { return serve(*logs); };
-  });
+  command->callback(
+      [&line, logs] { line.action = [logs] { return serve(*logs); }; });
 }
 
 }  // namespace rondo

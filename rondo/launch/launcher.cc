@@ -155,8 +155,8 @@ void tell_ranks(const TcpStoreServer& store, const std::string& token,
                 int server, const std::string& why) {
   constexpr Duration kPatience = std::chrono::seconds(2);
   const SocketAddress address = store.address();
-  const auto client = connect_tcp_store(address.host_string(), address.port(), token,
-                                        Deadline(kPatience));
+  const auto client = connect_tcp_store(address.host_string(), address.port(),
+                                        token, Deadline(kPatience));
   // Else ranks find out by themselves, later.
   if (client.ok())
     (void)(*client)->set(job_server_key(server), lost_server(why));

@@ -51,9 +51,9 @@ Status LocalJob::prepare() {
     RONDO_ASSIGN_OR_RETURN(scratch_, ScratchFolder::make(spec_.scratch));
     spawning_.environment["RONDO_SERVER_LOG"] = scratch_.path();
   }
-  RONDO_ASSIGN_OR_RETURN(spawning_.path,
-                         find_program(spec_.argv[0], spawning_.environment,
-                                      spawning_.directory));
+  RONDO_ASSIGN_OR_RETURN(
+      spawning_.path,
+      find_program(spec_.argv[0], spawning_.environment, spawning_.directory));
   return {};
 }
 

@@ -80,7 +80,7 @@ inline std::string fuzz_body(FuzzedDataProvider& in, uint32_t method) {
       return wire::Writer().text(in.ConsumeBool() ? "w" : "e").take();
     case kv::kAddPart: return fuzz_part(in).encode();
     case kv::kPush:
-      return kv::Push{fuzz_number(in), fuzz_number(in), 0.1,
+      return kv::Push{fuzz_number(in), fuzz_number(in),  0.1,
                       fuzz_number(in), in.ConsumeBool(), in.ConsumeBool(),
                       fuzz_number(in)}
           .encode();
@@ -88,8 +88,7 @@ inline std::string fuzz_body(FuzzedDataProvider& in, uint32_t method) {
       return kv::Pull{fuzz_number(in), fuzz_number(in), fuzz_number(in),
                       in.ConsumeBool(), fuzz_number(in)}
           .encode();
-    case kv::kSet:
-      return kv::SetPart{fuzz_number(in), {0.9F, 0.99F}}.encode();
+    case kv::kSet: return kv::SetPart{fuzz_number(in), {0.9F, 0.99F}}.encode();
     default: return {};
   }
 }

@@ -112,9 +112,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
         {kv::kHello, kv::Hello{0, options.rules.workers, 2}.encode(), {}});
   for (int64_t part = 0; part < 4; ++part) {
     serve(**again, {kv::kPull, kv::Pull{part, 0, 0}.encode(), {}});
-    serve(**again,
-          {kv::kPush, kv::Push{.part = part, .sequence = 1}.encode(),
-           {Tensor::zeros({12})}});
+    serve(**again, {kv::kPush,
+                    kv::Push{.part = part, .sequence = 1}.encode(),
+                    {Tensor::zeros({12})}});
   }
   (*again)->look_after();
   (void)(*again)->snapshot();

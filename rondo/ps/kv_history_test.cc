@@ -271,7 +271,8 @@ TEST(KvHistory, RecordsThatMakeNoSenseAreRefused) {
   for (const auto& one : kRecords) {
     const TestFolder folder;
     std::filesystem::create_directories(folder.path() + "/server-0");
-    auto log = LogFile::create(folder.path() + "/server-0/log-0", false).value();
+    auto log =
+        LogFile::create(folder.path() + "/server-0/log-0", false).value();
     const auto append = [&](KvRecord kind, const std::string& body,
                             const Tensor& payload) {
       log->append(static_cast<uint32_t>(kind), body, {&payload, 1}).value();

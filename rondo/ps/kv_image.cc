@@ -156,8 +156,7 @@ Result<PartUpdate> decode_update(const LogRecord& record) {
     return kv::damaged("an update in the log");
   const auto dtype = static_cast<DType>(type);
   const int64_t before = rows < 0 ? 0 : rows * kIndex;
-  const int64_t count =
-      (bytes - before) / static_cast<int64_t>(size_of(dtype));
+  const int64_t count = (bytes - before) / static_cast<int64_t>(size_of(dtype));
   made.gradient.by_rows = rows >= 0;
   if (rows >= 0)
     made.gradient.indices = slice(record.payload, 0, DType::kI64, {rows});

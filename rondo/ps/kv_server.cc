@@ -49,16 +49,16 @@ KvServer::~KvServer() {
 
 Status KvServer::listen(const KvServerOptions& options) {
   LinkServer::Options links{.ports = options.ports,
-                              .token = options.token,
-                              .incarnation = random_u64(),
-                              .shares_memory = options.shares_memory,
-                              .borrows = true};
+                            .token = options.token,
+                            .incarnation = random_u64(),
+                            .shares_memory = options.shares_memory,
+                            .borrows = true};
   // Nobody but loopback peers would be let in without a token.
   RONDO_ASSIGN_OR_RETURN(
-      auto filter, InterfaceFilter::parse(options.token.empty() &&
-                                                  options.interface.empty()
-                                              ? "127.0.0.0/8"
-                                              : options.interface));
+      auto filter,
+      InterfaceFilter::parse(options.token.empty() && options.interface.empty()
+                                 ? "127.0.0.0/8"
+                                 : options.interface));
   RONDO_ASSIGN_OR_RETURN(const auto all, list_interfaces());
   RONDO_ASSIGN_OR_RETURN(const auto chosen, filter.select(all));
   for (const Interface& one : chosen) links.addresses.push_back(one.address);

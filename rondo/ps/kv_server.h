@@ -24,7 +24,8 @@ struct KvServerOptions : KvServiceOptions {
 // through the store. Work is done on the threads of the workers' links.
 class KvServer {
  public:
-  static Result<std::unique_ptr<KvServer>> start(const KvServerOptions& options);
+  static Result<std::unique_ptr<KvServer>> start(
+      const KvServerOptions& options);
   ~KvServer();
   KvServer(const KvServer&) = delete;
 

@@ -44,8 +44,8 @@ void KvService::serve(uint64_t link, LinkCall call, StoredPart::Answer answer) {
 }
 
 Status KvService::dispatch(StoredPart::From from, LinkCall& call,
-                          StoredPart::Answer& answer,
-                          StoredPart::Answers& answers) {
+                           StoredPart::Answer& answer,
+                           StoredPart::Answers& answers) {
   switch (call.method) {
     case kv::kClaim: {
       auto winner = claim(from.worker, call);
@@ -131,7 +131,7 @@ Result<LinkAnswer> KvService::claim(int worker, const LinkCall& call) {
 }
 
 Result<LinkAnswer> KvService::add_part(int worker, const LinkCall& call,
-                                      StoredPart::Answers& answers) {
+                                       StoredPart::Answers& answers) {
   RONDO_ASSIGN_OR_RETURN(const auto what, kv::AddPart::decode(call.body));
   RONDO_ASSIGN_OR_RETURN(const auto at, find_or_add(what));
   Status status;

@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   }
   // What waits for somebody who never comes is told that there is no use.
   const uint64_t last = 5;
-  serve(last, {kv::kHello, kv::Hello{kFuzzWorkers, kFuzzWorkers + 1}.encode(),
-               {}});
+  serve(last,
+        {kv::kHello, kv::Hello{kFuzzWorkers, kFuzzWorkers + 1}.encode(), {}});
   serve(last, {kv::kAbort, wire::Writer().text("the end").take(), {}});
   if (asked != answered) std::abort();
   return 0;

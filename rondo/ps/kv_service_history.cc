@@ -1,4 +1,5 @@
-// What a KvService writes into its folder, and how it begins with what is there.
+// What a KvService writes into its folder, and how it begins with what is
+// there.
 #include "rondo/base/attempt.h"
 #include "rondo/ps/kv_service.h"
 #include "rondo/ps/slice.h"
@@ -35,7 +36,7 @@ Status KvService::snapshot() {
 }
 
 Status KvService::append(KvRecord kind, std::string_view body,
-                        std::span<const Tensor> payload) {
+                         std::span<const Tensor> payload) {
   return history_ ? history_->append(kind, body, payload) : Status();
 }
 

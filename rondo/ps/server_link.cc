@@ -216,8 +216,7 @@ void ServerLink::reconnect() {
     trouble_ = link.status();
     // A refusal will be one the next time, too.
     const Code code = link.status().code();
-    if (failure_.ok() &&
-        (code == Code::kPermission || code == Code::kMismatch))
+    if (failure_.ok() && (code == Code::kPermission || code == Code::kMismatch))
       failure_ = link.status();
     if (failure_.ok() && Clock::now() - *away_ >= options_.patience)
       failure_ =

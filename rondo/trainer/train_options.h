@@ -16,9 +16,9 @@ struct TrainOptions {
   // Of whoever starts the workers; a worker takes what the environment says.
   int workers = 1;
   int servers = 0;
-  int64_t staleness = -1;  // of the strategy ssp; -1: its own
+  int64_t staleness = -1;     // of the strategy ssp; -1: its own
   std::optional<int> backup;  // of the strategy ps; else as RONDO_BACKUP says
-  std::string strategy;    // empty: ring, or single for one worker
+  std::string strategy;       // empty: ring, or single for one worker
 
   int64_t epochs = 1;
   int64_t steps = 0;   // instead of epochs, where it is above 0
