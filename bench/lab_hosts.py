@@ -5,7 +5,7 @@ import os
 import secrets
 import subprocess
 
-from programs import ROOT, run_together
+from programs import ROOT, end, run_together
 
 LAB = ROOT / "scripts" / "lab"
 PORT = 29400  # the hosts are new, so any port is free
@@ -42,19 +42,33 @@ class LabHosts:
     def on(self, index, command):
         return [str(LAB), "run", "--name", self.name, f"h{index}", "--", *command]
 
-    def run_job(self, command, limit, **environment):
-        """Runs a job of one rank on each host; rank 0's output."""
+    def run_job(self, command, limit, servers=(), **environment):
+        """Runs a job of one rank on each host, but for the last hosts, which have a
+        server each, started by these commands; rank 0's output."""
+        size = self.count - len(servers)
         job = dict(
             os.environ,
-            RONDO_WORLD_SIZE=str(self.count),
             RONDO_LOCAL_RANK="0",
             RONDO_STORE=f"tcp://{self.addresses[0]}:{PORT}",
             RONDO_TOKEN=secrets.token_hex(16),
+            RONDO_SERVERS=str(len(servers)),
             **environment,
         )
-        ranks = range(self.count)
-        return run_together(
-            [self.on(rank, command) for rank in ranks],
-            limit,
-            [dict(job, RONDO_RANK=str(rank)) for rank in ranks],
-        )
+        started = []
+        try:
+            # Numbered behind the ranks.
+            for number, server in enumerate(servers, size):
+                ours = dict(job, RONDO_RANK=str(number))
+                ours["RONDO_WORLD_SIZE"] = str(self.count)
+                line = self.on(number, server)
+                started.append(subprocess.Popen(line, env=ours, start_new_session=True))
+            ranks = range(size)
+            job["RONDO_WORLD_SIZE"] = str(size)
+            return run_together(
+                [self.on(rank, command) for rank in ranks],
+                limit,
+                [dict(job, RONDO_RANK=str(rank)) for rank in ranks],
+            )
+        finally:
+            for process in started:
+                end(process)

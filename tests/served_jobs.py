@@ -37,7 +37,8 @@ def servers_of(job):
             pid = listed[pid][0]
         return pid == job
 
-    named = [p for p, (_, args) in listed.items() if args.endswith(" parameter-server")]
+    pattern = re.compile(r" parameter-server( --log)?$")
+    named = [pid for pid, (_, args) in listed.items() if pattern.search(args)]
     return sorted(pid for pid in named if ours(pid))
 
 

@@ -65,6 +65,41 @@ def test_workers_with_servers_in_step_have_the_same_curve():
         assert f"2 workers ({strategy}" in served.stdout
 
 
+def test_workers_that_are_late_are_not_waited_for():
+    # Epochs end: workers meet, the late ones too, and go on.
+    options = ["-n", 3, "--batch", 768, "--strategy", "ps", "--servers", 1]
+    done = rondo_train("mlp", *options, "--backup", 1, "--epochs", 3)
+    assert sorted(losses(done)) == list(range(1, 16))
+    assert len(re.findall(r"^epoch \d, step", done.stdout, re.M)) == 3
+    # What one step in five of them teaches.
+    assert accuracy(done) > 20
+
+
+@pytest.mark.parametrize("strategy", ["single", "ring", "hybrid", "ps-async"])
+def test_nobody_ignores_backup_workers(strategy):
+    options = ["--steps", 2, "--strategy", strategy]
+    options += ["-n", 1 if strategy == "single" else 2]
+    options += ["--servers", 1] if strategy in ("hybrid", "ps-async") else []
+    done = rondo_train("mlp", *options, env={"RONDO_BACKUP": "1"})
+    assert done.returncode == 2
+    assert "RONDO_BACKUP=1: only the strategy ps has backup workers" in done.stderr
+    # The command line counts more than the environment.
+    done = rondo_train("mlp", *options, "--backup", 0, env={"RONDO_BACKUP": "1"})
+    assert done.returncode == 0, done.stderr
+    # A worker of a job finds it, too.
+    if strategy == "ring":
+        done = subprocess.run(
+            [RONDO, "run", "-n", "2", "--", *command("mlp", "--steps", 2)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=clean_env(RONDO_BACKUP="1"),
+        )
+        assert done.returncode == 1
+        assert "RONDO_BACKUP=1: only the strategy ps" in done.stderr
+
+
 def test_gradients_travel_as_factors_where_that_is_less():
     curves = []
     for factors, said in (("auto", "as factors: mlp/dense1/kernel"), ("off", "no ")):
@@ -383,6 +418,8 @@ def test_a_job_of_another_launcher(tmp_path):
         ("mlp", ["--strategy", "rign"], 2, "there are single, ring, allreduce"),
         ("mlp", ["--strategy", "ps"], 2, "ps --servers 0: ps, ps-async and ssp take"),
         ("mlp", ["-n", 3], 2, "must be a multiple of -n, 3"),
+        ("mlp", ["--backup", 1], 2, "--backup 1: only the strategy ps has"),
+        ("mlp", ["--restart-servers", 1], 2, "the job has no servers; add --servers"),
         ("mlp", ["-n", 0], 2, "-n 0: expected 1 to"),
         ("mlp", ["--trace-steps", "1:2"], 2, "--trace-steps needs --trace FILE"),
         ("mlp", ["--resume"], 2, "--resume needs --checkpoint"),

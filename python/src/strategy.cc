@@ -124,19 +124,25 @@ nb::tuple joint_exchange(const Strategy& self, const nb::list& gradients) {
                         given.wrap(joint.active));
 }
 
+// What may wait for other ranks: Ctrl-C ends it.
+template <class Call>
+void wait_for(Call&& call) {
+  PyInterrupt::before();
+  Status status;
+  {
+    const GilRelease release;
+    status = call();
+  }
+  PyInterrupt::after();
+  check(status);
+}
+
 void check_replicas(const Strategy& self, const std::vector<std::string>& names,
                     const nb::list& arrays) {
   std::vector<Tensor> tensors;
   for (nb::handle array : arrays)
     tensors.push_back(to_tensor(array, "arrays", false));
-  PyInterrupt::before();
-  Status status;
-  {
-    const GilRelease release;
-    status = self.check_replicas(names, tensors);
-  }
-  PyInterrupt::after();
-  check(status);
+  wait_for([&] { return self.check_replicas(names, tensors); });
 }
 
 }  // namespace
@@ -158,6 +164,11 @@ void bind_strategy(nb::module_& m) {
       .def_prop_ro("size", &Strategy::size)
       .def_prop_ro("has_servers", &Strategy::has_servers,
                    "Whether parameter servers make the updates.")
+      .def("pause",
+           [](const Strategy& self) { wait_for([&] { return self.pause(); }); })
+      .def(
+          "resume",
+          [](const Strategy& self) { wait_for([&] { return self.resume(); }); })
       .def(
           "served",
           [](const Strategy& self, const PyNode& update) {

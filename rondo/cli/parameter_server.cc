@@ -22,7 +22,7 @@ Result<KvRules> rules_of(Store& store) {
   }
 }
 
-Result<std::unique_ptr<KvServer>> start(const Env& env) {
+Result<std::unique_ptr<KvServer>> start(const Env& env, bool logs) {
   RONDO_ASSIGN_OR_RETURN(JobEnv job, JobEnv::from(env));
   RONDO_ASSIGN_OR_RETURN(const int64_t servers,
                          env.get_int("RONDO_SERVERS", 0, 0, job.size - 1));
@@ -45,11 +45,12 @@ Result<std::unique_ptr<KvServer>> start(const Env& env) {
   options.token = settings.token.empty() ? job.token : settings.token;
   options.interface = settings.interface;
   options.ports = ports;
+  if (logs) options.folder = env.get_or("RONDO_SERVER_LOG", "");
   return KvServer::start(options);
 }
 
-int serve() {
-  const auto server = start(Env::process());
+int serve(bool logs) {
+  const auto server = start(Env::process(), logs);
   if (!server.ok()) {
     std::fprintf(stderr, "rondo: %s\n", server.status().message().c_str());
     return 1;
@@ -64,7 +65,10 @@ void add_parameter_server_command(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("parameter-server", "Serve a rondo run's parameters");
   command->group("");  // not in the help
-  command->callback([&line] { line.action = [] { return serve(); }; });
+  const auto logs = std::make_shared<bool>(false);
+  command->add_flag("--log", *logs, "Keep a log in the launcher's folder");
+  command->callback(
+      [&line, logs] { line.action = [logs] { return serve(*logs); }; });
 }
 
 }  // namespace rondo

@@ -55,6 +55,8 @@ struct RunArguments {
   std::string port_range;
   std::string strategy;
   int servers = 0;
+  int restart_servers = 0;
+  std::string server_log;
   int staleness = -1;
   int backup = 0;
   double timeout = 0;
@@ -144,17 +146,12 @@ Status check_servers(const RunArguments& args, const Env& env) {
 
 // Only the strategy ps has steps that could do without some ranks.
 Status check_backup(const RunArguments& args, const Env& env) {
-  const std::string strategy =
-      args.strategy.empty() ? env.get_or("RONDO_STRATEGY", "") : args.strategy;
-  if (args.backup < 0)
-    return error(Code::kInvalidArgument,
-                 "--backup {}: expected a number of ranks from 0", args.backup);
-  if (args.backup > 0 && strategy != "ps")
-    return error(Code::kInvalidArgument,
-                 "--backup {}: only the strategy ps has backup workers; add "
-                 "--strategy ps, or leave --backup out",
-                 args.backup);
-  return {};
+  const std::string strategy = args.strategy.empty()
+                                   ? env.get_or("RONDO_STRATEGY", "ring")
+                                   : args.strategy;
+  RONDO_ASSIGN_OR_RETURN(const StrategyKind kind, parse_strategy(strategy));
+  return check_backup(fmt::format("--backup {}", args.backup), args.backup,
+                      kind, args.ranks);
 }
 
 Status check(const RunArguments& args, const CommandLine& line) {
@@ -211,6 +208,8 @@ Result<LaunchOptions> run_options(const RunArguments& args,
   RONDO_RETURN_IF_ERROR(check_min_ranks(args.min_ranks, options.hosts));
   add_strategy(args, &options.environment);
   options.servers = args.servers;
+  options.restart_servers = args.restart_servers;
+  options.server_log = args.server_log;
   for (const std::string& text : args.environment)
     RONDO_RETURN_IF_ERROR(add_variable(text, env, &options.environment));
   options.directory = args.directory;
@@ -306,6 +305,14 @@ void add_run_command(CLI::App& app, CommandLine& line) {
                    "Servers to start besides the ranks, for hybrid, ps, "
                    "ps-async, ssp")
       ->type_name("N");
+  command
+      ->add_option("--restart-servers", args->restart_servers,
+                   "How often a server that is killed is started again, with "
+                   "its log")
+      ->type_name("N");
+  text("--server-log", args->server_log,
+       "With --restart-servers: folder on the servers' hosts for their logs",
+       "DIR");
   command
       ->add_option("--staleness", args->staleness,
                    "With ssp: steps that a rank may be ahead of the slowest")

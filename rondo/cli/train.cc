@@ -41,6 +41,8 @@ constexpr Duration kLastCheckpoint = std::chrono::seconds(30);
 struct TrainArguments {
   TrainOptions options;
   std::string config;
+  int restart_servers = 0;
+  std::string server_log;
   CLI::Option* workers = nullptr;
 };
 
@@ -94,6 +96,8 @@ Result<int> work(const TrainArguments& args, const JobEnv& job) {
   if (args.options.staleness >= 0)
     setenv("RONDO_STALENESS", std::to_string(args.options.staleness).c_str(),
            1);
+  if (args.options.backup)
+    setenv("RONDO_BACKUP", std::to_string(*args.options.backup).c_str(), 1);
   const Status status = train(args.options);
   if (status.ok()) return 0;
   // Where it is cancelled, another one says why.
@@ -107,6 +111,7 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
     return error(Code::kInvalidArgument, "-n {}: expected 1 to {} workers",
                  options.workers, kMaxRanks);
   RONDO_RETURN_IF_ERROR(check(options));
+  RONDO_RETURN_IF_ERROR(check_backups(options, Env::process()));
   LaunchOptions run;
   RONDO_ASSIGN_OR_RETURN(run.hosts,
                          assign_ranks({{"localhost", options.workers}}, 0));
@@ -116,11 +121,15 @@ Result<int> launch(const TrainArguments& args, const CommandLine& line) {
   if (const int columns = terminal_columns(); columns > 0)
     run.argv.push_back(fmt::format("--columns={}", columns));
   run.servers = options.servers;
+  run.restart_servers = args.restart_servers;
+  run.server_log = args.server_log;
   run.term_time = kLastCheckpoint;
   if (!options.strategy.empty())
     run.environment["RONDO_STRATEGY"] = options.strategy;
   if (options.staleness >= 0)
     run.environment["RONDO_STALENESS"] = std::to_string(options.staleness);
+  if (options.backup)
+    run.environment["RONDO_BACKUP"] = std::to_string(*options.backup);
   return run_job(run);
 }
 
@@ -154,8 +163,14 @@ void add_options(CLI::App& command, TrainArguments& args) {
        "ps-async, ssp",
        "NAME");
   number("--servers", options.servers, "Servers for hybrid, ps, ps-async, ssp");
+  number("--restart-servers", args.restart_servers,
+         "How often a server that is killed is started again, with its log");
+  text("--server-log", args.server_log,
+       "With --restart-servers: folder for the servers' logs", "DIR");
   number("--staleness", options.staleness,
          "With ssp: steps that a worker may be ahead of the slowest");
+  number("--backup", options.backup,
+         "With ps: of how many workers, the slowest, no step waits for");
   number("--epochs", options.epochs, "How often to go through the data")
       ->capture_default_str();
   number("--steps", options.steps, "How many steps, instead of --epochs");

@@ -50,6 +50,12 @@ class Agent : public LocalJob::Listener {
     put_u32(payload, static_cast<uint32_t>(wait_status));
     out_.write(encode_frame(FrameType::kExited, rank, payload));
   }
+  void on_restarted(int rank, int wait_status, pid_t pid) override {
+    std::string payload;
+    put_u32(payload, static_cast<uint32_t>(wait_status));
+    put_u32(payload, static_cast<uint32_t>(pid));
+    out_.write(encode_frame(FrameType::kRestarted, rank, payload));
+  }
   void on_finished() override { finished_ = true; }
 
  private:

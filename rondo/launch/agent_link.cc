@@ -159,9 +159,9 @@ void AgentLink::take(std::string_view bytes) {
 }
 
 void AgentLink::handle(const Frame& frame) {
-  const bool about_rank = frame.type == FrameType::kStarted ||
-                          frame.type == FrameType::kOutput ||
-                          frame.type == FrameType::kExited;
+  const bool about_rank =
+      frame.type == FrameType::kStarted || frame.type == FrameType::kOutput ||
+      frame.type == FrameType::kExited || frame.type == FrameType::kRestarted;
   if (about_rank && (frame.rank < spec_.first_rank ||
                      frame.rank >= spec_.first_rank + spec_.count))
     return;
@@ -173,6 +173,10 @@ void AgentLink::handle(const Frame& frame) {
   else if (frame.type == FrameType::kExited)
     listener_.on_exited(*this, frame.rank,
                         static_cast<int>(get_u32(frame.payload)));
+  else if (frame.type == FrameType::kRestarted && frame.payload.size() >= 8)
+    listener_.on_restarted(
+        *this, frame.rank, static_cast<int>(get_u32(frame.payload)),
+        static_cast<pid_t>(get_u32(frame.payload.substr(4))));
   else if (frame.type == FrameType::kFailed && frame.payload.size() >= 4)
     listener_.on_refused(*this, static_cast<int>(get_u32(frame.payload)),
                          frame.payload.substr(4));

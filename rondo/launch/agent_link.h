@@ -24,6 +24,9 @@ class AgentLink {
     virtual void on_started(AgentLink& link, int rank, pid_t pid) = 0;
     virtual void on_output(int rank, Stream stream, std::string_view bytes) = 0;
     virtual void on_exited(AgentLink& link, int rank, int wait_status) = 0;
+    // It ended so, and the agent started it again.
+    virtual void on_restarted(AgentLink& link, int rank, int wait_status,
+                              pid_t pid) = 0;
     // What ssh, srun or the agent itself wrote to standard error.
     virtual void on_agent_error(AgentLink& link, std::string_view bytes) = 0;
     // The agent could start nothing; `exit_code` is what a shell would return.

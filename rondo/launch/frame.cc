@@ -47,8 +47,10 @@ Result<bool> FrameReader::next(Frame* frame) {
   const auto stream = static_cast<uint8_t>(bytes[1]);
   const uint32_t rank = get_u32(bytes.substr(4));
   const uint32_t length = get_u32(bytes.substr(8));
-  const bool known = type >= 1 && type <= 8 && (stream == 1 || stream == 2) &&
-                     bytes[2] == 0 && bytes[3] == 0;
+  constexpr auto kLast = static_cast<uint8_t>(FrameType::kRestarted);
+  const bool known = type >= 1 && type <= kLast &&
+                     (stream == 1 || stream == 2) && bytes[2] == 0 &&
+                     bytes[3] == 0;
   if (!known || rank > 0x7fffffff || length > kMaxFramePayload)
     return error(Code::kInternal, "bytes that are not from a rondo agent");
   if (bytes.size() < kHeader + length + 1) return false;

@@ -19,7 +19,7 @@
 
 namespace rondo {
 
-inline constexpr std::string_view kAgentHello = "rondo-agent 1\n";
+inline constexpr std::string_view kAgentHello = "rondo-agent 2\n";
 inline constexpr std::string_view kAgentHelloStart = "rondo-agent ";
 
 enum class FrameType : uint8_t {
@@ -31,6 +31,8 @@ enum class FrameType : uint8_t {
   kExited = 6,     // rank ended; payload: u32 wait status
   kFailed = 7,     // nothing was started; payload: u32 exit code, message
   kDone = 8,       // every process of this agent is gone
+  // Rank ended and was started again; payload: u32 wait status, u32 pid.
+  kRestarted = 9,
 };
 
 enum class Stream : uint8_t { kOut = 1, kErr = 2 };

@@ -217,6 +217,18 @@ std::string Job::name_of(int rank) const {
                          : fmt::format("rank {}", rank);
 }
 
+std::string Job::how_ended(const AgentLink& link, int rank,
+                           int wait_status) const {
+  const std::string where =
+      link.host() == "localhost" ? "" : " on " + link.host();
+  return fmt::format("{} (pid {}{}) {}", name_of(rank), ranks_[rank].pid, where,
+                     describe_exit(wait_status));
+}
+
+void Job::tell_of_lost_server(int rank, const std::string& why) {
+  if (options_.server_lost) options_.server_lost(rank - options_.ranks, why);
+}
+
 void Job::pause_all(bool pause) {
   if (pause && ending_) return;
   for (Agent& agent : agents_) agent.link->pause(pause);
@@ -241,11 +253,8 @@ void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   if (idle) end_idle_servers();
   // A server ends when it is told to, and not before.
   if (is_server(rank) ? idle || ending_ : wait_status == 0) return;
-  const std::string where =
-      link.host() == "localhost" ? "" : " on " + link.host();
-  const std::string reason =
-      fmt::format("{} (pid {}{}) {}", name_of(rank), ranks_[rank].pid, where,
-                  describe_exit(wait_status));
+  const std::string reason = how_ended(link, rank, wait_status);
+  if (is_server(rank)) tell_of_lost_server(rank, describe_exit(wait_status));
   if (!is_server(rank) && goes_on_without(1, reason)) return;
   const int code = wait_status == 0 ? 1 : exit_code_of(wait_status);
   if (!decide(code, reason)) return;
@@ -259,6 +268,18 @@ void Job::on_exited(AgentLink& link, int rank, int wait_status) {
                       to_seconds(options_.grace), name_of(*failed_rank_)));
     end_all();
   });
+}
+
+void Job::on_restarted(AgentLink& link, int rank, int wait_status, pid_t pid) {
+  output_.flush(rank);
+  const std::string ended = how_ended(link, rank, wait_status);
+  ranks_[rank].pid = pid;
+  const int times = ++ranks_[rank].restarts;
+  if (ending_ || still_running().empty()) return;
+  output_.say(
+      fmt::format("rondo: {}; started again as pid {}, restart {} of {} "
+                  "(--restart-servers)",
+                  ended, pid, times, options_.restart_servers));
 }
 
 void Job::on_agent_error(AgentLink& link, std::string_view bytes) {
@@ -294,6 +315,9 @@ void Job::on_closed(AgentLink& link, const Status& status) {
     Rank& rank = ranks_[number];
     started = started || rank.pid != 0;
     if (!rank.exited) ++(is_server(number) ? lost_servers : lost);
+    if (!rank.exited && is_server(number) && !was_idle)
+      tell_of_lost_server(number,
+                          fmt::format("its host {} was lost", link.host()));
     rank.exited = true;
   }
   end_idle_servers();

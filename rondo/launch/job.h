@@ -1,6 +1,7 @@
 // Job: watches the agents of a job and decides how it ends.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +19,9 @@ struct JobOptions {
   // Parameter servers: processes behind the ranks, numbered on, that are ended
   // when the ranks are over.
   int servers = 0;
+  int restart_servers = 0;  // how often each, for what is said
+  // Told of a server that is gone for good while ranks need it, and why.
+  std::function<void(int server, const std::string& why)> server_lost;
   int min_ranks = 0;    // that go on without those that failed; 0: all
   Duration timeout{0};  // 0: none
   Duration grace{0};
@@ -46,6 +50,7 @@ class Job : private AgentLink::Listener {
   struct Rank {
     pid_t pid = 0;
     bool exited = false;
+    int restarts = 0;
   };
   struct Agent {
     std::unique_ptr<AgentLink> link;
@@ -59,6 +64,8 @@ class Job : private AgentLink::Listener {
   void on_started(AgentLink& link, int rank, pid_t pid) override;
   void on_output(int rank, Stream stream, std::string_view bytes) override;
   void on_exited(AgentLink& link, int rank, int wait_status) override;
+  void on_restarted(AgentLink& link, int rank, int wait_status,
+                    pid_t pid) override;
   void on_agent_error(AgentLink& link, std::string_view bytes) override;
   void on_refused(AgentLink& link, int exit_code,
                   const std::string& message) override;
@@ -83,6 +90,9 @@ class Job : private AgentLink::Listener {
   }
   // "rank 3", "server 1".
   std::string name_of(int rank) const;
+  // "rank 3 (pid 812 on b) was killed by signal 9 (Killed)".
+  std::string how_ended(const AgentLink& link, int rank, int wait_status) const;
+  void tell_of_lost_server(int rank, const std::string& why);
   void pause_all(bool pause);
   bool all_closed() const;
   std::vector<int> still_running() const;  // ranks

@@ -42,12 +42,13 @@ class Reader {
 std::string encode_job_spec(const JobSpec& spec) {
   std::string out;
   for (int number : {spec.first_rank, spec.count, spec.world_size,
-                     spec.directory_required ? 1 : 0})
+                     spec.directory_required ? 1 : 0, spec.restarts})
     put_u32(out, static_cast<uint32_t>(number));
   put_u32(out, static_cast<uint32_t>(
                    std::chrono::ceil<std::chrono::milliseconds>(spec.term_time)
                        .count()));
   put_string(out, spec.directory);
+  put_string(out, spec.scratch);
   put_u32(out, static_cast<uint32_t>(spec.argv.size()));
   for (const std::string& word : spec.argv) put_string(out, word);
   put_u32(out, static_cast<uint32_t>(spec.environment.size()));
@@ -65,8 +66,10 @@ Result<JobSpec> decode_job_spec(std::string_view bytes) {
   spec.count = static_cast<int>(in.u32());
   spec.world_size = static_cast<int>(in.u32());
   spec.directory_required = in.u32() != 0;
+  spec.restarts = static_cast<int>(in.u32());
   spec.term_time = std::chrono::milliseconds(in.u32());
   spec.directory = in.string();
+  spec.scratch = in.string();
   for (uint32_t n = in.u32(); n > 0 && in.ok(); --n)
     spec.argv.push_back(in.string());
   for (uint32_t n = in.u32(); n > 0 && in.ok(); --n) {

@@ -25,6 +25,11 @@ struct JobSpec {
   int count = 1;
   int world_size = 1;
   Duration term_time = kTermTime;  // whole milliseconds travel
+  // How often each process that a signal ended is started again.
+  int restarts = 0;
+  // Where they get a folder together that is removed with the job: its path is
+  // their RONDO_SERVER_LOG. Empty: they get none.
+  std::string scratch;
 };
 
 // Strings and numbers one after another, each string with its length; only

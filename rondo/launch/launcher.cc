@@ -10,6 +10,7 @@
 #include "rondo/launch/job.h"
 #include "rondo/launch/process.h"
 #include "rondo/launch/store_address.h"
+#include "rondo/rendezvous/job_server.h"
 #include "rondo/rendezvous/tcp_store.h"
 #include "rondo/transport/handshake.h"
 
@@ -76,9 +77,29 @@ Result<std::map<std::string, std::string>> job_environment(
   for (const auto& [name, value] : options.environment) variables[name] = value;
   if (options.servers > 0)
     variables["RONDO_SERVERS"] = std::to_string(options.servers);
+  variables["RONDO_RESTART_SERVERS"] =
+      std::to_string(options.servers > 0 ? options.restart_servers : 0);
   variables["RONDO_STORE"] = "tcp://" + address.to_string();
   variables["RONDO_TOKEN"] = token;
   return variables;
+}
+
+Status check_restarts(const LaunchOptions& options) {
+  if (options.restart_servers < 0)
+    return error(Code::kInvalidArgument,
+                 "--restart-servers {}: expected a number of times from 0",
+                 options.restart_servers);
+  if (options.restart_servers > 0 && options.servers == 0)
+    return error(Code::kInvalidArgument,
+                 "--restart-servers {}: the job has no servers; add --servers "
+                 "1, or leave it out",
+                 options.restart_servers);
+  if (options.restart_servers == 0 && !options.server_log.empty())
+    return error(Code::kInvalidArgument,
+                 "--server-log {}: servers keep a log to be started again; add "
+                 "--restart-servers 3, or leave it out",
+                 options.server_log);
+  return {};
 }
 
 Status check(const LaunchOptions& options) {
@@ -88,7 +109,19 @@ Status check(const LaunchOptions& options) {
   if (size < 1 || size > kMaxRanks)
     return error(Code::kInvalidArgument, "a job has from 1 to {} ranks, not {}",
                  kMaxRanks, size);
-  return {};
+  return check_restarts(options);
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::absolute(path, ignored).lexically_normal();
+}
+
+std::string log_folder(const LaunchOptions& options) {
+  if (!options.server_log.empty()) return absolute(options.server_log);
+  const auto variables = process_environment();
+  const auto at = variables.find("TMPDIR");
+  return at == variables.end() || at->second.empty() ? "/tmp" : at->second;
 }
 
 // Adds the job's parameter servers, which are rondo itself, as evenly to the
@@ -98,6 +131,8 @@ Status add_servers(Job& job, const LaunchOptions& options, JobSpec spec) {
   spec.first_rank = spec.world_size;
   spec.world_size += options.servers;
   spec.directory_required = false;
+  spec.restarts = options.restart_servers;
+  if (spec.restarts > 0) spec.scratch = log_folder(options);
   for (int i = 0; i < hosts; ++i) {
     const std::string& host = options.hosts[static_cast<size_t>(i)].host;
     spec.count = options.servers / hosts + (i < options.servers % hosts);
@@ -107,11 +142,24 @@ Status add_servers(Job& job, const LaunchOptions& options, JobSpec spec) {
                      ? own
                      : options.remote_rondo,
                  "parameter-server"};
+    if (spec.restarts > 0) spec.argv.emplace_back("--log");
     RONDO_ASSIGN_OR_RETURN(const auto command, agent_command(options, host));
     RONDO_RETURN_IF_ERROR(job.add_host(command, host, spec));
     spec.first_rank += spec.count;
   }
   return {};
+}
+
+// Tells ranks, who look for a server that was lost, that it will not come back.
+void tell_ranks(const TcpStoreServer& store, const std::string& token,
+                int server, const std::string& why) {
+  constexpr Duration kPatience = std::chrono::seconds(2);
+  const SocketAddress address = store.address();
+  const auto client = connect_tcp_store(address.host_string(), address.port(),
+                                        token, Deadline(kPatience));
+  // Else ranks find out by themselves, later.
+  if (client.ok())
+    (void)(*client)->set(job_server_key(server), lost_server(why));
 }
 
 }  // namespace
@@ -134,24 +182,25 @@ Result<int> run_job(const LaunchOptions& options) {
   job_options.grace = options.grace;
   job_options.term_time = options.term_time;
   job_options.min_ranks = options.min_ranks;
+  job_options.restart_servers = options.restart_servers;
+  const std::string token = make_token();
+  std::unique_ptr<TcpStoreServer> store;
+  job_options.server_lost = [&](int server, const std::string& why) {
+    tell_ranks(*store, token, server, why);
+  };
   job_options.output.prefix = options.prefix;
   job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
   job_options.output.colour_err = options.colour && isatty(STDERR_FILENO) == 1;
   // Before the store's thread starts, so that no signal goes there.
   RONDO_ASSIGN_OR_RETURN(const auto job, Job::create(job_options));
 
-  const std::string token = make_token();
-  RONDO_ASSIGN_OR_RETURN(const auto store,
-                         TcpStoreServer::start(address, ports, token));
+  RONDO_ASSIGN_OR_RETURN(store, TcpStoreServer::start(address, ports, token));
   JobSpec spec;
   spec.argv = options.argv;
   RONDO_ASSIGN_OR_RETURN(spec.environment,
                          job_environment(options, *store, token));
-  std::error_code ignored;
   spec.directory =
-      std::filesystem::absolute(
-          options.directory.empty() ? "." : options.directory, ignored)
-          .lexically_normal();
+      absolute(options.directory.empty() ? "." : options.directory);
   spec.directory_required = !options.directory.empty();
   spec.world_size = job_options.ranks;
   spec.term_time = options.term_time;

@@ -18,6 +18,11 @@ struct LaunchOptions {
   std::vector<HostRanks> hosts;
   // Parameter servers, in turn on these hosts.
   int servers = 0;
+  // How often each is started again after a signal ended it; above 0, servers
+  // keep a log to go on from, in a folder of the job's own within `server_log`
+  // (empty: $TMPDIR, or /tmp), which goes with the job.
+  int restart_servers = 0;
+  std::string server_log;
   // Variables for every rank, on every host. The launcher's own RONDO_
   // variables are handed to every host as well.
   std::map<std::string, std::string> environment;

@@ -28,53 +28,73 @@ bool is_directory(const std::string& path) {
 Result<std::unique_ptr<LocalJob>> LocalJob::start(EventLoop& loop,
                                                   const JobSpec& spec,
                                                   Listener& listener) {
-  std::unique_ptr<LocalJob> job(new LocalJob(loop, listener, spec.term_time));
-  RONDO_RETURN_IF_ERROR(job->start_ranks(spec));
+  std::unique_ptr<LocalJob> job(new LocalJob(loop, listener, spec));
+  RONDO_RETURN_IF_ERROR(job->prepare());
+  RONDO_RETURN_IF_ERROR(job->start_ranks());
   return job;
 }
 
-Status LocalJob::start_ranks(const JobSpec& spec) {
-  SpawnOptions options;
-  options.argv = spec.argv;
-  options.death_signal = SIGKILL;
-  options.directory = spec.directory;
-  if (!spec.directory.empty() && !is_directory(spec.directory)) {
-    if (spec.directory_required)
+Status LocalJob::prepare() {
+  spawning_.argv = spec_.argv;
+  spawning_.death_signal = SIGKILL;
+  spawning_.directory = spec_.directory;
+  if (!spec_.directory.empty() && !is_directory(spec_.directory)) {
+    if (spec_.directory_required)
       return error(Code::kInvalidArgument,
-                   "working directory '{}' was not found", spec.directory);
-    options.directory.clear();
+                   "working directory '{}' was not found", spec_.directory);
+    spawning_.directory.clear();
   }
-  options.environment = process_environment();
-  for (const auto& [name, value] : spec.environment)
-    options.environment[name] = value;
+  spawning_.environment = process_environment();
+  for (const auto& [name, value] : spec_.environment)
+    spawning_.environment[name] = value;
+  if (!spec_.scratch.empty()) {
+    RONDO_ASSIGN_OR_RETURN(scratch_, ScratchFolder::make(spec_.scratch));
+    spawning_.environment["RONDO_SERVER_LOG"] = scratch_.path();
+  }
   RONDO_ASSIGN_OR_RETURN(
-      options.path,
-      find_program(spec.argv[0], options.environment, options.directory));
-  for (int i = 0; i < spec.count; ++i) {
+      spawning_.path,
+      find_program(spec_.argv[0], spawning_.environment, spawning_.directory));
+  return {};
+}
+
+Status LocalJob::start_ranks() {
+  for (int i = 0; i < spec_.count; ++i) {
     auto rank = std::make_unique<Rank>();
-    rank->rank = spec.first_rank + i;
-    options.environment["RONDO_RANK"] = std::to_string(rank->rank);
-    options.environment["RONDO_WORLD_SIZE"] = std::to_string(spec.world_size);
-    options.environment["RONDO_LOCAL_RANK"] = std::to_string(i);
-    options.environment["RONDO_LOCAL_SIZE"] = std::to_string(spec.count);
-    RONDO_ASSIGN_OR_RETURN(rank->child, spawn(options));
+    rank->rank = spec_.first_rank + i;
+    RONDO_RETURN_IF_ERROR(spawn_rank(*rank));
     ranks_.push_back(std::move(rank));
     ++running_;
   }
   // Nothing is told before all of them run: an error above means that none did.
   for (auto& rank : ranks_) {
     listener_.on_started(rank->rank, rank->child.pid);
-    watch(*rank, Stream::kOut);
-    watch(*rank, Stream::kErr);
-    const pid_t pid = rank->child.pid;
-    rank->pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    // Without pidfds (before Linux 5.3) reap() finds the exit.
-    if (rank->pidfd.valid())
-      RONDO_RETURN_IF_ERROR(
-          loop_.watch(rank->pidfd.get(), EPOLLIN,
-                      [this, r = rank.get()] { check_exit(*r); }));
+    RONDO_RETURN_IF_ERROR(observe(*rank));
   }
   return {};
+}
+
+Status LocalJob::spawn_rank(Rank& rank) {
+  auto& environment = spawning_.environment;
+  environment["RONDO_RANK"] = std::to_string(rank.rank);
+  environment["RONDO_WORLD_SIZE"] = std::to_string(spec_.world_size);
+  environment["RONDO_LOCAL_RANK"] =
+      std::to_string(rank.rank - spec_.first_rank);
+  environment["RONDO_LOCAL_SIZE"] = std::to_string(spec_.count);
+  RONDO_ASSIGN_OR_RETURN(rank.child, spawn(spawning_));
+  return {};
+}
+
+Status LocalJob::observe(Rank& rank) {
+  if (!paused_) {
+    watch(rank, Stream::kOut);
+    watch(rank, Stream::kErr);
+  }
+  const pid_t pid = rank.child.pid;
+  rank.pidfd = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  // Without pidfds (before Linux 5.3) reap() finds the exit.
+  if (!rank.pidfd.valid()) return {};
+  return loop_.watch(rank.pidfd.get(), EPOLLIN,
+                     [this, &rank] { check_exit(rank); });
 }
 
 LocalJob::~LocalJob() {
@@ -150,10 +170,31 @@ void LocalJob::ended(Rank& rank, int wait_status) {
   }
   read_output(rank, Stream::kOut, kLastRead);
   read_output(rank, Stream::kErr, kLastRead);
+  if (start_again(rank, wait_status)) return;
   listener_.on_exited(rank.rank, wait_status);
   if (running_ > 0) return;
   check_finished();
   if (!finished_) terminate();
+}
+
+// One that returned a code had its say, and would say the same again.
+bool LocalJob::start_again(Rank& rank, int wait_status) {
+  if (!WIFSIGNALED(wait_status) || terminating_ || finished_ ||
+      rank.restarts >= spec_.restarts)
+    return false;
+  for (Fd* fd : {&rank.child.out, &rank.child.err})
+    if (fd->valid()) {
+      loop_.forget(fd->get());
+      fd->reset();
+    }
+  if (!spawn_rank(rank).ok()) return false;
+  rank.exited = false;
+  ++rank.restarts;
+  ++running_;
+  listener_.on_restarted(rank.rank, wait_status, rank.child.pid);
+  // What cannot be watched is found by reap().
+  (void)observe(rank);
+  return true;
 }
 
 void LocalJob::terminate() {
@@ -161,7 +202,7 @@ void LocalJob::terminate() {
   terminating_ = true;
   signal_all(SIGTERM);
   signal_all(SIGCONT);  // a stopped process takes SIGTERM once it goes on
-  loop_.after(term_time_, [this, alive = std::weak_ptr(alive_)] {
+  loop_.after(spec_.term_time, [this, alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) kill();
   });
   if (!ticking_) tick();
@@ -204,6 +245,7 @@ void LocalJob::check_finished() {
     read_output(*rank, Stream::kErr, kLastRead);
   }
   finished_ = true;
+  scratch_.remove();
   listener_.on_finished();
 }
 

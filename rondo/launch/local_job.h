@@ -13,6 +13,7 @@
 #include "rondo/launch/frame.h"
 #include "rondo/launch/job_spec.h"
 #include "rondo/launch/process.h"
+#include "rondo/launch/scratch_folder.h"
 
 namespace rondo {
 
@@ -28,6 +29,8 @@ class LocalJob {
     virtual void on_output(int rank, Stream stream, std::string_view bytes) = 0;
     // After all that the rank itself wrote.
     virtual void on_exited(int rank, int wait_status) = 0;
+    // So, and it was started again, as JobSpec::restarts says.
+    virtual void on_restarted(int rank, int wait_status, pid_t pid) = 0;
     // Every rank and every descendant is gone; nothing follows.
     virtual void on_finished() = 0;
   };
@@ -57,17 +60,25 @@ class LocalJob {
     Child child;
     Fd pidfd;
     bool exited = false;
+    int restarts = 0;  // that it had
     Fd& stream(Stream which) {
       return which == Stream::kOut ? child.out : child.err;
     }
   };
 
-  LocalJob(EventLoop& loop, Listener& listener, Duration term_time)
+  LocalJob(EventLoop& loop, Listener& listener, JobSpec spec)
       : loop_(loop),
         listener_(listener),
-        term_time_(term_time),
+        spec_(std::move(spec)),
         alive_(std::make_shared<int>()) {}
-  Status start_ranks(const JobSpec& spec);
+  // What all ranks are started with.
+  Status prepare();
+  Status start_ranks();
+  Status spawn_rank(Rank& rank);
+  // Watches what a rank that runs writes, and when it ends.
+  Status observe(Rank& rank);
+  // Whether a rank that has ended runs again.
+  bool start_again(Rank& rank, int wait_status);
   void watch(Rank& rank, Stream stream);
   // Reads what is there, at most `limit` bytes.
   void read_output(Rank& rank, Stream stream, size_t limit);
@@ -79,7 +90,9 @@ class LocalJob {
 
   EventLoop& loop_;
   Listener& listener_;
-  const Duration term_time_;
+  const JobSpec spec_;
+  ScratchFolder scratch_;
+  SpawnOptions spawning_;
   std::shared_ptr<int> alive_;  // timers look whether the job still is
   std::vector<std::unique_ptr<Rank>> ranks_;
   int running_ = 0;

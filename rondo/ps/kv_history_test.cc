@@ -239,6 +239,61 @@ TEST(KvHistory, AServerThatStaysAwayEndsCalls) {
   EXPECT_THAT(status.message(), HasSubstr("parameter server 0"));
 }
 
+// Records whose checksums are right, but that no server writes.
+TEST(KvHistory, RecordsThatMakeNoSenseAreRefused) {
+  const auto number = [](std::initializer_list<int64_t> all) {
+    wire::Writer writer;
+    for (const int64_t one : all) writer.number(one);
+    return writer.take();
+  };
+  const auto f32 = static_cast<int64_t>(DType::kF32);
+  const Tensor four = Tensor::zeros({4});
+  const struct {
+    const char* what;
+    KvRecord kind;
+    std::string body;
+    Tensor payload;
+  } kRecords[] = {
+      // part, version, rate, type, rows, pushes
+      {"of no type", KvRecord::kUpdate, number({0, 1, 0, 99, -1, 0}), four},
+      {"too short", KvRecord::kUpdate, number({0, 1, 0, f32, -1, 0}),
+       Tensor::zeros({3})},
+      {"of rows that are not in it", KvRecord::kUpdate,
+       number({1, 1, 0, f32, 1 << 30, 0}), four},
+      {"of a row that the part has not", KvRecord::kUpdate,
+       number({1, 1, 0, f32, 1, 0}), Tensor::full<int64_t>({2}, 7)},
+      {"of rows, but the key is not", KvRecord::kUpdate,
+       number({0, 1, 0, f32, 1, 0}), Tensor::zeros({3})},
+      {"of another type", KvRecord::kUpdate,
+       number({0, 1, 0, static_cast<int64_t>(DType::kF64), -1, 0}),
+       Tensor::zeros({8})},
+      {"initial, too short", KvRecord::kInitialize, number({2}), four}};
+  for (const auto& one : kRecords) {
+    const TestFolder folder;
+    std::filesystem::create_directories(folder.path() + "/server-0");
+    auto log =
+        LogFile::create(folder.path() + "/server-0/log-0", false).value();
+    const auto append = [&](KvRecord kind, const std::string& body,
+                            const Tensor& payload) {
+      log->append(static_cast<uint32_t>(kind), body, {&payload, 1}).value();
+    };
+    const Key keys[] = {{"w", DType::kF32, {4}},
+                        {"e", DType::kF32, {2, 2}, true},
+                        {"v", DType::kF32, {12}}};
+    for (const Key& key : keys)
+      append(KvRecord::kAddPart,
+             kv::AddPart{key, 0, key.shape.count()}.encode(), Tensor());
+    append(KvRecord::kInitialize, number({0}), four);
+    append(KvRecord::kInitialize, number({1}), four);
+    append(one.kind, one.body, one.payload);
+    KvServerOptions options = kept(folder, {});
+    options.store = make_memory_store();
+    EXPECT_THAT(KvServer::start(options).status().message(),
+                HasSubstr("makes no sense"))
+        << one.what;
+  }
+}
+
 TEST(KvHistory, AFolderHasOneServerAndOneOptimizer) {
   const TestFolder folder;
   KvServerOptions options = kept(folder, {});

@@ -142,17 +142,21 @@ Result<PartUpdate> decode_update(const LogRecord& record) {
   made.part = reader.number();
   made.version = reader.number();
   made.learning_rate = std::bit_cast<double>(reader.number());
-  const auto dtype = static_cast<DType>(reader.number());
+  const int64_t type = reader.number();
   const int64_t rows = reader.number();
   const int64_t pushes = reader.number();
   for (int64_t i = 0; i < pushes && reader.left() > 0; ++i) {
     const auto worker = static_cast<int>(reader.number());
     made.pushes.emplace_back(worker, reader.number());
   }
-  if (!reader.ok()) return kv::damaged("an update in the log");
-  const int64_t before = rows < 0 ? 0 : rows * int64_t{8};
-  const int64_t count =
-      (record.payload.count() - before) / static_cast<int64_t>(size_of(dtype));
+  const int64_t bytes = record.payload.count();
+  constexpr int64_t kIndex = sizeof(int64_t);
+  if (!reader.ok() || type < 0 || type >= kDTypeCount || rows < -1 ||
+      rows > bytes / kIndex)
+    return kv::damaged("an update in the log");
+  const auto dtype = static_cast<DType>(type);
+  const int64_t before = rows < 0 ? 0 : rows * kIndex;
+  const int64_t count = (bytes - before) / static_cast<int64_t>(size_of(dtype));
   made.gradient.by_rows = rows >= 0;
   if (rows >= 0)
     made.gradient.indices = slice(record.payload, 0, DType::kI64, {rows});

@@ -16,11 +16,12 @@ enum Method : uint32_t {
   kHello = 1,    // Hello; must be the first
   kClaim = 2,    // the name of a key; answer: the worker that initializes it
   kAddPart = 3,  // AddPart and perhaps the initial value; PartAnswer
-  kPush = 4,   // Push; a gradient, and indices where it is of rows; PushAnswer
-  kPull = 5,   // Pull, and indices where it is of rows; answer: the elements
-  kLeave = 6,  // this worker will not push any more
-  kSet = 7,    // SetPart; the elements, and those of each slot
-  kAbort = 8,  // a reason: calls about any key fail from then on
+  kPush = 4,    // Push; a gradient, and indices where it is of rows; PushAnswer
+  kPull = 5,    // Pull, and indices where it is of rows; answer: the elements
+  kLeave = 6,   // this worker will not push any more
+  kSet = 7,     // SetPart; the elements, and those of each slot
+  kAbort = 8,   // a reason: calls about any key fail from then on
+  kReturn = 9,  // this worker, who said kLeave, pushes again
 };
 
 struct Hello {

@@ -4,6 +4,7 @@
 
 #include "rondo/base/attempt.h"
 #include "rondo/base/log.h"
+#include "rondo/rendezvous/job_server.h"
 #include "rondo/transport/card.h"
 #include "rondo/transport/handshake.h"
 #include "rondo/transport/interfaces.h"
@@ -16,53 +17,23 @@ constexpr Duration kLook = std::chrono::milliseconds(50);
 // After a snapshot that could not be written.
 constexpr Duration kRetry = std::chrono::seconds(10);
 
-Status check(const KvServerOptions& options) {
-  const KvRules& rules = options.rules;
-  if (!options.store || options.server < 0 || rules.workers < 1)
-    return error(Code::kInvalidArgument,
-                 "a parameter server needs a store, a number and workers");
-  if (rules.backup < 0 || rules.backup >= rules.workers || rules.staleness < 0)
-    return error(Code::kInvalidArgument,
-                 "of {} workers {} cannot be backup workers, and staleness {} "
-                 "must not be negative",
-                 rules.workers, rules.backup, rules.staleness);
-  return {};
-}
-
 }  // namespace
 
-std::string KvServer::store_key(int server) {
-  return fmt::format("ps/server/{}", server);
-}
+std::string KvServer::store_key(int server) { return job_server_key(server); }
 
-Result<std::unique_ptr<KvServer>> KvServer::start(KvServerOptions options) {
-  RONDO_RETURN_IF_ERROR(check(options));
-  std::unique_ptr<KvServer> made(new KvServer(std::move(options)));
-  RONDO_RETURN_IF_ERROR(made->open_history());
-  RONDO_RETURN_IF_ERROR(made->listen());
+Result<std::unique_ptr<KvServer>> KvServer::start(
+    const KvServerOptions& options) {
+  if (!options.store)
+    return error(Code::kInvalidArgument, "a parameter server needs a store");
+  RONDO_ASSIGN_OR_RETURN(auto service, KvService::open(options));
+  std::unique_ptr<KvServer> made(new KvServer(std::move(service)));
+  RONDO_RETURN_IF_ERROR(made->listen(options));
   KvServer* server = made.get();
   made->thread_ = std::thread([server] { server->look_after(); });
-  if (made->history_)
-    made->snapshots_ = std::thread([server] { server->take_snapshots(); });
+  if (!options.folder.empty())
+    made->snapshots_ = std::thread(
+        [server, number = options.server] { server->take_snapshots(number); });
   return made;
-}
-
-KvServer::KvServer(KvServerOptions options)
-    : options_(std::move(options)),
-      members_(options_.rules.workers, options_.worker_patience) {
-  log_.keeps = !options_.folder.empty();
-  log_.update = [this](const PartUpdate& update) -> Status {
-    if (!history_) return {};
-    return append(KvRecord::kUpdate, encode_update(update), payload_of(update));
-  };
-  log_.initialize = [this](int64_t number, const Tensor& value) {
-    return append(KvRecord::kInitialize, wire::Writer().number(number).take(),
-                  {&value, 1});
-  };
-  log_.set = [this](const PartSetting& setting,
-                    std::span<const Tensor> tensors) {
-    return append(KvRecord::kSet, encode_setting(setting), tensors);
-  };
 }
 
 KvServer::~KvServer() {
@@ -76,30 +47,30 @@ KvServer::~KvServer() {
   if (snapshots_.joinable()) snapshots_.join();
 }
 
-Status KvServer::listen() {
-  LinkServer::Options options{.ports = options_.ports,
-                              .token = options_.token,
-                              .incarnation = random_u64(),
-                              .shares_memory = options_.shares_memory,
-                              .borrows = true};
+Status KvServer::listen(const KvServerOptions& options) {
+  LinkServer::Options links{.ports = options.ports,
+                            .token = options.token,
+                            .incarnation = random_u64(),
+                            .shares_memory = options.shares_memory,
+                            .borrows = true};
   // Nobody but loopback peers would be let in without a token.
   RONDO_ASSIGN_OR_RETURN(
-      auto filter, InterfaceFilter::parse(options_.token.empty() &&
-                                                  options_.interface.empty()
-                                              ? "127.0.0.0/8"
-                                              : options_.interface));
+      auto filter,
+      InterfaceFilter::parse(options.token.empty() && options.interface.empty()
+                                 ? "127.0.0.0/8"
+                                 : options.interface));
   RONDO_ASSIGN_OR_RETURN(const auto all, list_interfaces());
   RONDO_ASSIGN_OR_RETURN(const auto chosen, filter.select(all));
-  for (const Interface& one : chosen) options.addresses.push_back(one.address);
-  const uint64_t incarnation = options.incarnation;
+  for (const Interface& one : chosen) links.addresses.push_back(one.address);
+  const uint64_t incarnation = links.incarnation;
   RONDO_ASSIGN_OR_RETURN(
       links_,
       LinkServer::start(
-          std::move(options),
+          std::move(links),
           [this](uint64_t link, LinkCall call, LinkServer::Answer answer) {
-            serve(link, std::move(call), std::move(answer));
+            service_->serve(link, std::move(call), std::move(answer));
           },
-          [this](uint64_t link) { members_.go(link); }));
+          [this](uint64_t link) { service_->gone(link); }));
   Card card;
   card.nonce = incarnation;
   card.pid = getpid();
@@ -107,184 +78,7 @@ Status KvServer::listen() {
   card.boot = boot_identity();
   card.cpus = usable_cpus();
   card.addresses = links_->addresses();
-  return options_.store->set(store_key(options_.server), card.to_string());
-}
-
-// ---- Calls ------------------------------------------------------------------
-
-void KvServer::serve(uint64_t link, LinkCall call, StoredPart::Answer answer) {
-  StoredPart::Answers answers;
-  const Status status = attempt([&]() -> Status {
-    if (call.method == kv::kHello) {
-      auto who = hello(link, call);
-      answers.add(std::move(answer), std::move(who));
-      return {};
-    }
-    const int worker = members_.worker_of(link);
-    if (worker < 0)
-      return error(Code::kInvalidArgument,
-                   "a call came before its worker said who it is");
-    return dispatch({worker, link}, call, answer, answers);
-  });
-  // Whoever took the answer has moved it away.
-  if (!status.ok() && answer) answers.add(std::move(answer), status);
-}
-
-Status KvServer::dispatch(StoredPart::From from, LinkCall& call,
-                          StoredPart::Answer& answer,
-                          StoredPart::Answers& answers) {
-  switch (call.method) {
-    case kv::kClaim: {
-      auto winner = claim(from.worker, call);
-      answers.add(std::move(answer), std::move(winner));
-      return {};
-    }
-    case kv::kAddPart: {
-      // Who waited for the value gets it after this worker its answer.
-      auto about = add_part(from.worker, call, answers);
-      answers.add(std::move(answer), std::move(about));
-      return {};
-    }
-    case kv::kPush: {
-      RONDO_ASSIGN_OR_RETURN(const auto push, kv::Push::decode(call.body));
-      RONDO_ASSIGN_OR_RETURN(const auto at, part(push.part));
-      at->push(from, push, std::move(call.tensors), answer, answers);
-      return {};
-    }
-    case kv::kPull: {
-      RONDO_ASSIGN_OR_RETURN(const auto pull, kv::Pull::decode(call.body));
-      RONDO_ASSIGN_OR_RETURN(const auto at, part(pull.part));
-      at->pull(from, pull, std::move(call.tensors), answer, answers);
-      return {};
-    }
-    case kv::kSet: {
-      RONDO_ASSIGN_OR_RETURN(const auto set, kv::SetPart::decode(call.body));
-      RONDO_ASSIGN_OR_RETURN(const auto at, part(set.part));
-      Status status;
-      at->set(set, call.tensors, answers, status);
-      answers.add(std::move(answer),
-                  status.ok() ? Result<LinkAnswer>(LinkAnswer{}) : status);
-      return {};
-    }
-    case kv::kAbort: {
-      wire::Reader reader(call.body);
-      const std::string reason(reader.text());
-      if (!reader.ok()) return kv::damaged("a reason");
-      const Status why = error(Code::kCancelled, "{} gave up: {}",
-                               members_.describe(from.worker), reason);
-      for (const auto& one : parts()) one->fail(why, answers);
-      answers.add(std::move(answer), LinkAnswer{});
-      return {};
-    }
-    case kv::kLeave: {
-      auto done = leave(from.worker, answers);
-      answers.add(std::move(answer), std::move(done));
-      return {};
-    }
-    default:
-      return error(Code::kInvalidArgument,
-                   "parameter servers have no method {}", call.method);
-  }
-}
-
-Result<LinkAnswer> KvServer::hello(uint64_t link, const LinkCall& call) {
-  RONDO_ASSIGN_OR_RETURN(const auto who, kv::Hello::decode(call.body));
-  RONDO_ASSIGN_OR_RETURN(const bool returns, members_.come(link, who));
-  const MutexLock lock(mutex_);
-  // A server that is started again must wait for it, too.
-  if (returns)
-    RONDO_RETURN_IF_ERROR(
-        append(KvRecord::kReturn, wire::Writer().number(who.worker).take()));
-  return LinkAnswer{kv::HelloAnswer{options_.server, name_}.encode(), {}};
-}
-
-Result<LinkAnswer> KvServer::claim(int worker, const LinkCall& call) {
-  wire::Reader reader(call.body);
-  const std::string key(reader.text());
-  if (!reader.ok()) return kv::damaged("a claim");
-  const MutexLock lock(mutex_);
-  auto at = claims_.find(key);
-  if (at == claims_.end()) {
-    RONDO_RETURN_IF_ERROR(append(
-        KvRecord::kClaim, wire::Writer().text(key).number(worker).take()));
-    at = claims_.emplace(key, worker).first;
-  }
-  return LinkAnswer{wire::Writer().number(at->second).take(), {}};
-}
-
-Result<LinkAnswer> KvServer::add_part(int worker, const LinkCall& call,
-                                      StoredPart::Answers& answers) {
-  RONDO_ASSIGN_OR_RETURN(const auto what, kv::AddPart::decode(call.body));
-  if (what.key.dtype > DType::kBF16)
-    return error(Code::kInvalidArgument,
-                 "\"{}\" is {}: parameter servers keep floating-point numbers",
-                 what.key.name, name_of(what.key.dtype));
-  if (what.key.reduces && options_.rules.mode != KvMode::kSync)
-    return error(Code::kInvalidArgument,
-                 "\"{}\" is only reduced, which needs the synchronous mode",
-                 what.key.name);
-  RONDO_ASSIGN_OR_RETURN(const auto at, find_or_add(what));
-  Status status;
-  if (!call.tensors.empty()) at->initialize(call.tensors[0], answers, status);
-  RONDO_RETURN_IF_ERROR(status);
-  return LinkAnswer{at->about(worker).encode(), {}};
-}
-
-Result<LinkAnswer> KvServer::leave(int worker, StoredPart::Answers& answers) {
-  members_.leave(worker);
-  {
-    const MutexLock lock(mutex_);
-    RONDO_RETURN_IF_ERROR(
-        append(KvRecord::kLeave, wire::Writer().number(worker).take()));
-  }
-  for (const auto& one : parts()) one->settle(answers);
-  return LinkAnswer{};
-}
-
-// ---- Parts ------------------------------------------------------------------
-
-Result<std::shared_ptr<StoredPart>> KvServer::find_or_add(
-    const kv::AddPart& what) {
-  const MutexLock lock(mutex_);
-  // All parts of the key: they begin with its first element.
-  for (auto at = numbers_.lower_bound({what.key.name, 0});
-       at != numbers_.end() && at->first.first == what.key.name; ++at) {
-    const kv::AddPart& has = parts_[at->second]->what();
-    if (has.key == what.key && has.begin == what.begin && has.end == what.end)
-      return parts_[at->second];
-    const bool apart = has.end <= what.begin || what.end <= has.begin;
-    if (has.key != what.key || !apart)
-      return error(Code::kMismatch,
-                   "elements {} to {} of \"{}\" {}{} are asked for, and {} to "
-                   "{} of {}{} "
-                   "are here: all workers must add the same keys, in the same "
-                   "order, with "
-                   "the same number of servers",
-                   what.begin, what.end, what.key.name, name_of(what.key.dtype),
-                   what.key.shape.to_string(), has.begin, has.end,
-                   name_of(has.key.dtype), has.key.shape.to_string());
-  }
-  // Made before it is logged: there may be no memory for it.
-  const size_t number = parts_.size();
-  auto made = std::make_shared<StoredPart>(static_cast<int64_t>(number), what,
-                                           options_.rules, members_, log_);
-  RONDO_RETURN_IF_ERROR(append(KvRecord::kAddPart, what.encode()));
-  parts_.push_back(std::move(made));
-  numbers_[{what.key.name, what.begin}] = number;
-  return parts_.back();
-}
-
-Result<std::shared_ptr<StoredPart>> KvServer::part(int64_t number) {
-  const MutexLock lock(mutex_);
-  if (number < 0 || number >= static_cast<int64_t>(parts_.size()))
-    return error(Code::kInvalidArgument, "this parameter server has no part {}",
-                 number);
-  return parts_[static_cast<size_t>(number)];
-}
-
-std::vector<std::shared_ptr<StoredPart>> KvServer::parts() {
-  const MutexLock lock(mutex_);
-  return parts_;
+  return options.store->set(store_key(options.server), card.to_string());
 }
 
 void KvServer::look_after() {
@@ -295,22 +89,13 @@ void KvServer::look_after() {
       stop_.wait_for(mutex_, kLook);
       if (stopping_) return;
     }
-    const Status looked = attempt([&]() -> Status {
-      for (const auto& one : parts()) {
-        StoredPart::Answers answers;
-        one->look_after(answers);
-      }
-      return {};
-    });
-    if (!looked.ok())
-      log(LogLevel::kWarning, "parameter server {} could not end waits: {}",
-          options_.server, looked.message());
+    service_->look_after();
   }
 }
 
 // Apart from look_after(): an image of many bytes takes seconds, and waits are
 // to end meanwhile.
-void KvServer::take_snapshots() {
+void KvServer::take_snapshots(int server) {
   Duration pause = kLook;
   for (;;) {
     {
@@ -320,14 +105,13 @@ void KvServer::take_snapshots() {
       if (stopping_) return;
     }
     pause = kLook;
-    if (!history_->grown()) continue;
-    const Status status =
-        attempt([&] { return history_->snapshot([this] { return image(); }); });
+    if (!service_->wants_snapshot()) continue;
+    const Status status = attempt([&] { return service_->snapshot(); });
     if (status.ok()) continue;
     // The logs are all there still, so it is tried again later.
     pause = kRetry;
     log(LogLevel::kWarning,
-        "parameter server {} could not write a snapshot: {}", options_.server,
+        "parameter server {} could not write a snapshot: {}", server,
         status.message());
   }
 }

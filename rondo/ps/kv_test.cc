@@ -292,6 +292,31 @@ TEST(Kv, WhoHasLeftIsNotWaitedFor) {
   EXPECT_THAT(values(pulled(*a, "w", {1})), ElementsAre(1));
 }
 
+TEST(Kv, WhoHasComeBackIsWaitedForAgain) {
+  const TestFolder folder;
+  KvServerOptions options = with_rules({.workers = 2, .optimizer = adding()});
+  options.folder = folder.path();
+  TestCluster cluster(options);
+  auto a = cluster.worker(0), b = cluster.worker(1);
+  const std::vector<Key> keys = {{"w", DType::kF32, {1}}};
+  ASSERT_TRUE(a->add(keys, {Tensor::zeros({1})}).ok());
+  ASSERT_TRUE(b->add(keys).ok());
+  b->leave().value();
+  a->push("w", Tensor::full({1}, 1.0f)).wait(soon()).value();
+  b->come_back().value();
+  // Also by a server that was started again.
+  cluster.stop(0);
+  cluster.start(0);
+  Tensor late = Tensor::zeros({1});
+  b->pull("w", late).wait(soon()).value();
+  const KvWork work = a->push("w", Tensor::full({1}, 2.0f));
+  // Its first push is of step 1, and too late; the second makes step 2.
+  b->push("w", Tensor::full({1}, 8.0f)).wait(soon()).value();
+  b->push("w", Tensor::full({1}, 4.0f)).wait(soon()).value();
+  work.wait(soon()).value();
+  EXPECT_THAT(values(pulled(*a, "w", {1})), ElementsAre(1 + 3));
+}
+
 TEST(Kv, WhoIsLostIsNamed) {
   KvServerOptions options = with_rules({.workers = 2});
   options.worker_patience = seconds(0.1);

@@ -208,9 +208,17 @@ std::vector<KeyPart> KvWorker::parts(std::string_view key) const {
 }
 
 Status KvWorker::leave(Deadline deadline) {
+  return tell_all(kv::kLeave, deadline);
+}
+
+Status KvWorker::come_back(Deadline deadline) {
+  return tell_all(kv::kReturn, deadline);
+}
+
+Status KvWorker::tell_all(kv::Method method, Deadline deadline) {
   const KvWork work(options_.servers + 1, {});
   for (const auto& one : links_)
-    one->call({kv::kLeave, "", {}}, this->deadline(),
+    one->call({method, "", {}}, this->deadline(),
               [work](const Result<LinkAnswer>& answer) {
                 work.finish_part(answer.status());
               });

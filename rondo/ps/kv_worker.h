@@ -128,6 +128,9 @@ class KvWorker {
   // This worker will not push any more; the others go on without it. Waits, no
   // longer than until the deadline.
   Status leave(Deadline deadline = Deadline::never());
+  // It will again, from now on: the others wait for it as before. Waits so,
+  // too.
+  Status come_back(Deadline deadline = Deadline::never());
 
   // Whether this process is a child, by fork, of the one that connected: it has
   // none of the threads, and nothing to say to its parent's servers.
@@ -176,6 +179,8 @@ class KvWorker {
   Result<Divided> divide(std::string_view key, const Tensor& indices,
                          const Tensor& values) const;
   Status claim(const std::vector<Key>& keys, std::vector<bool>& mine);
+  // A call without a body to each server.
+  Status tell_all(kv::Method method, Deadline deadline);
   Status add_parts(Added& added, const Tensor* initial);
   static KvWork refuse(const Status& why, const KvWork::Done& done);
   // Calls `send` for each part of a key, in order, to send a call that ends a

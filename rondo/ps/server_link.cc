@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/ps/kv_server.h"
+#include "rondo/rendezvous/job_server.h"
 #include "rondo/transport/card.h"
 
 namespace rondo {
@@ -40,6 +41,7 @@ Status ServerLink::connect(Deadline deadline) {
       generation_ = 1;
       break;
     }
+    if (!failure_.ok()) return failure_;
     // That the time was over during the last attempt says the least.
     if (why.ok() || link.status().code() != Code::kTimeout) why = link.status();
     // What may be over when the server is there.
@@ -74,6 +76,11 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
   RONDO_ASSIGN_OR_RETURN(
       const std::string text,
       options_.store->get(KvServer::store_key(options_.server), deadline));
+  if (const auto why = why_server_is_lost(text)) {
+    const MutexLock lock(mutex_);
+    failure_ = error(Code::kPeerLost, "{} was lost: it {}", name(), *why);
+    return failure_;
+  }
   RONDO_ASSIGN_OR_RETURN(const Card card, Card::parse(text));
   RONDO_ASSIGN_OR_RETURN(
       auto link, Link::connect({fmt::format("{} ({}, pid {})", name(),
@@ -117,6 +124,7 @@ void ServerLink::call(const LinkCall& what, Deadline deadline,
       failure = failure_;
       if (failure.ok()) {
         if (what.method == kv::kLeave) left_ = true;
+        if (what.method == kv::kReturn) left_ = false;
         number = next_++;
         open_.try_emplace(
             number,
@@ -208,9 +216,9 @@ void ServerLink::reconnect() {
     trouble_ = link.status();
     // A refusal will be one the next time, too.
     const Code code = link.status().code();
-    if (code == Code::kPermission || code == Code::kMismatch)
+    if (failure_.ok() && (code == Code::kPermission || code == Code::kMismatch))
       failure_ = link.status();
-    if (Clock::now() - *away_ >= options_.patience)
+    if (failure_.ok() && Clock::now() - *away_ >= options_.patience)
       failure_ =
           error(Code::kPeerLost, "{} was lost: {}", name(), trouble_.message());
     if (!stopping_ && failure_.ok()) changed_.wait_for(mutex_, kPause);

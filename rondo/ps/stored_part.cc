@@ -91,33 +91,6 @@ PartImage StoredPart::image() const {
   return {what_, initialized_, version_, counted_, state_};
 }
 
-void StoredPart::restore(PartImage image) {
-  const MutexLock lock(mutex_);
-  initialized_ = image.initialized;
-  version_ = image.version;
-  counted_ = std::move(image.counted);
-  state_ = std::move(image.state);
-  all_changed_ = version_;
-}
-
-void StoredPart::replay(const Tensor& value) {
-  const MutexLock lock(mutex_);
-  if (initialized_) return;
-  state_ = initial_state(optimizer_, value.clone());
-  initialized_ = true;
-}
-
-Status StoredPart::replay(const PartUpdate& update) {
-  const MutexLock lock(mutex_);
-  if (update.version <= version_) return {};
-  if (!initialized_ || update.version != version_ + 1)
-    return error(Code::kInvalidArgument,
-                 "the log has update {} of {}, but not the one before it",
-                 update.version, name());
-  make(update);
-  return {};
-}
-
 // ---- Pushes -----------------------------------------------------------------
 
 Result<Tensor> StoredPart::local_rows(const Tensor& indices) const {

@@ -99,10 +99,11 @@ class StoredPart {
   void settle(Answers& answers);
 
   PartImage image() const;
-  void restore(PartImage image);
+  // What is read from files is checked as what comes from workers is.
+  Status restore(PartImage image);
   // From the log: made again unless it was made already.
   Status replay(const PartUpdate& update);
-  void replay(const Tensor& value);
+  Status replay(const Tensor& value);
   Status replay(const PartSetting& setting, std::vector<Tensor> tensors);
 
  private:
@@ -158,6 +159,8 @@ class StoredPart {
   // The part has changed so, to its present version.
   void note_change(const KvGradient& gradient) RONDO_REQUIRES(mutex_);
   Status check_state(const std::vector<Tensor>& tensors) const;
+  // An update from the log.
+  Status check_gradient(const KvGradient& gradient) const;
   void take(const BetaPowers& powers, std::vector<Tensor> tensors)
       RONDO_REQUIRES(mutex_);
   // Whom a pull of this step, or the next update, waits for.

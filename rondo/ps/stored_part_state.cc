@@ -144,6 +144,60 @@ Status StoredPart::replay(const PartSetting& setting,
   return {};
 }
 
+Status StoredPart::restore(PartImage image) {
+  // More updates than anybody makes: the next number is one, too.
+  constexpr int64_t kMostUpdates = int64_t{1} << 53;
+  const bool makes_sense = image.version >= 0 && image.version < kMostUpdates &&
+                           (image.initialized || !what_.key.reduces);
+  if (!makes_sense) return kv::damaged("a part in a snapshot");
+  if (image.initialized) {
+    std::vector<Tensor> tensors = image.state.slots;
+    tensors.push_back(image.state.value);
+    RONDO_RETURN_IF_ERROR(check_state(tensors));
+  }
+  const MutexLock lock(mutex_);
+  initialized_ = image.initialized;
+  version_ = image.version;
+  counted_ = std::move(image.counted);
+  state_ = std::move(image.state);
+  all_changed_ = version_;
+  return {};
+}
+
+Status StoredPart::replay(const Tensor& value) {
+  const MutexLock lock(mutex_);
+  if (initialized_) return {};
+  state_ = initial_state(optimizer_, value.clone());
+  initialized_ = true;
+  return {};
+}
+
+Status StoredPart::check_gradient(const KvGradient& gradient) const {
+  int64_t count = what_.end - what_.begin;
+  bool makes_sense = gradient.values.dtype() == what_.key.dtype;
+  if (gradient.by_rows) {
+    if (!what_.key.by_rows) return kv::damaged("an update in the log");
+    const int64_t rows = count / what_.key.width();
+    for (const int64_t row : gradient.indices.span<int64_t>())
+      makes_sense = makes_sense && row >= 0 && row < rows;
+    count = gradient.indices.count() * what_.key.width();
+  }
+  makes_sense = makes_sense && gradient.values.count() == count;
+  return makes_sense ? Status() : kv::damaged("an update in the log");
+}
+
+Status StoredPart::replay(const PartUpdate& update) {
+  RONDO_RETURN_IF_ERROR(check_gradient(update.gradient));
+  const MutexLock lock(mutex_);
+  if (update.version <= version_) return {};
+  if (!initialized_ || update.version != version_ + 1)
+    return error(Code::kInvalidArgument,
+                 "the log has update {} of {}, but not the one before it",
+                 update.version, name());
+  make(update);
+  return {};
+}
+
 void StoredPart::fail(const Status& why, Answers& answers) {
   const MutexLock lock(mutex_);
   if (failure_.ok()) failure_ = why;

@@ -157,6 +157,14 @@ void KvParameters::give_up(const std::string& reason) {
   worker_->abort(reason);
 }
 
+Status KvParameters::pause() { return worker_->leave(); }
+
+Status KvParameters::resume() {
+  RONDO_RETURN_IF_ERROR(worker_->come_back());
+  // No step is made without those who have not come back yet.
+  return comm_.barrier();
+}
+
 void KvParameters::leave(Deadline deadline) {
   if (worker_->forked()) return;
   {

@@ -37,6 +37,10 @@ class KvParameters final : public Parameters {
   // Says that this rank pushes no more, unless it gave up. Does not wait for
   // longer than until the deadline.
   void leave(Deadline deadline = Deadline::never());
+  // For a while nobody's steps wait for this rank. resume() ends it, on all
+  // ranks together.
+  Status pause();
+  Status resume();
 
  private:
   Status add(const std::vector<Parameter>& parameters);

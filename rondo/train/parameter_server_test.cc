@@ -123,6 +123,34 @@ TEST(ParameterServer, StepsDoNotWaitForBackupWorkers) {
   });
 }
 
+// Rank 2 makes its steps when the others wait for it already.
+TEST(ParameterServer, RanksThatWaitForEachOtherPauseBackupsFirst) {
+  const TestCluster cluster(with_rules({.workers = 3, .backup = 1}));
+  spawn_ranks("shm", 3, [&](Communicator& comm) {
+    Strategy strategy =
+        Strategy::parameter_server(
+            comm, cluster.worker(comm.rank()),
+            {.group = fmt::format("meet{}", comm.rank()), .backup = 1})
+            .value();
+    Graph graph;
+    const Value w = variable(graph, zeros(graph, {2}), {.name = "w"});
+    GradientDescent plain({.learning_rate = 1.0});
+    auto together = strategy.distribute(plain);
+    Node& train = together.minimize(reduce_sum(w));
+    Session session(graph, {.intra_op_threads = 1});
+    session.run(strategy.initializer(graph)).value();
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      if (comm.rank() == 2) comm.barrier().value();
+      for (int i = 0; i < kSteps; ++i) session.run(train).value();
+      if (comm.rank() != 2) comm.barrier().value();
+      strategy.pause().value();
+      comm.barrier().value();
+      strategy.resume().value();
+    }
+    strategy.close();
+  });
+}
+
 TEST(ParameterServer, SomebodyHasToCount) {
   const TestCluster cluster(served(2));
   spawn_ranks("shm", 2, [&](Communicator& comm) {
@@ -132,9 +160,9 @@ TEST(ParameterServer, SomebodyHasToCount) {
           .status()
           .message();
     };
-    EXPECT_THAT(said({.backup = 2}), HasSubstr("2 backup workers of 2 ranks"));
+    EXPECT_THAT(said({.backup = 2}), HasSubstr("2 backup workers: of 2 ranks"));
     EXPECT_THAT(said({.mode = KvMode::kAsync, .backup = 1}),
-                HasSubstr("nobody waits for others with ps-async"));
+                HasSubstr("only the strategy ps has backup workers"));
   });
 }
 

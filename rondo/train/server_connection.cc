@@ -1,12 +1,24 @@
 #include "rondo/train/server_connection.h"
 
+#include <climits>
+
 #include "rondo/rendezvous/job_env.h"
 
 namespace rondo {
 namespace {
 
-// A server of a job is not started again, so one that is gone stays gone.
+// Of a server that is not started again: one that is gone stays gone.
 constexpr Duration kServerPatience = std::chrono::seconds(2);
+
+// How long a rank looks for a server whose connection broke. One that is
+// started again reads its log first; the launcher says when there is no use in
+// waiting.
+Result<Duration> patience_of(const Env& env,
+                             const CommunicatorOptions& settings) {
+  RONDO_ASSIGN_OR_RETURN(const int64_t restarts,
+                         env.get_int("RONDO_RESTART_SERVERS", 0, 0, INT_MAX));
+  return restarts > 0 ? Duration(seconds(settings.timeout)) : kServerPatience;
+}
 
 }  // namespace
 
@@ -25,6 +37,7 @@ Result<std::unique_ptr<KvWorker>> connect_servers(
   RONDO_ASSIGN_OR_RETURN(auto store, open_store(job, deadline));
   rules.workers = job.size;
   rules.optimizer = KvOptimizer::gradient_descent(0);
+  RONDO_ASSIGN_OR_RETURN(const Duration patience, patience_of(env, settings));
   RONDO_RETURN_IF_ERROR(job.rank == 0
                             ? publish_rules(*store, rules, strategy)
                             : check_strategy(*store, strategy, deadline));
@@ -36,7 +49,7 @@ Result<std::unique_ptr<KvWorker>> connect_servers(
        .token = settings.token.empty() ? job.token : settings.token,
        .connect_timeout = deadline.left(),
        .timeout = seconds(settings.timeout),
-       .server_patience = kServerPatience});
+       .server_patience = patience});
 }
 
 }  // namespace rondo

@@ -1,7 +1,5 @@
 #include "rondo/train/strategy.h"
 
-#include <climits>
-
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/exchange.h"
 #include "rondo/graph/ops/state.h"
@@ -14,20 +12,6 @@
 
 namespace rondo {
 namespace {
-
-// How many backup workers the environment asks for.
-Result<int64_t> backup_of(const Env& env, StrategyKind kind, int ranks) {
-  if (kind == StrategyKind::kPs)
-    return env.get_int("RONDO_BACKUP", 0, 0, ranks - 1);
-  RONDO_ASSIGN_OR_RETURN(const int64_t backup,
-                         env.get_int("RONDO_BACKUP", 0, 0, INT_MAX));
-  if (backup > 0)
-    return error(Code::kInvalidArgument,
-                 "RONDO_BACKUP={}: only the strategy ps has backup workers; "
-                 "leave it out, or take ps",
-                 backup);
-  return 0;
-}
 
 std::vector<std::shared_ptr<void>>& kept_for_ever() {
   static auto* const all = new std::vector<std::shared_ptr<void>>;
@@ -46,7 +30,7 @@ Result<Strategy> Strategy::from_env(const Env& env) {
     if (!parsed.ok()) return parsed.status().with_context("RONDO_STRATEGY");
     kind = *parsed;
   }
-  RONDO_ASSIGN_OR_RETURN(const int64_t backup, backup_of(env, kind, job.size));
+  RONDO_ASSIGN_OR_RETURN(const int backup, backup_of(env, kind, job.size));
   HybridOptions hybrid;
   RONDO_ASSIGN_OR_RETURN(hybrid.ring.buckets.tune, tunes_buckets(env));
   switch (kind) {
@@ -64,7 +48,7 @@ Result<Strategy> Strategy::from_env(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(
       options.staleness,
       env.get_int("RONDO_STALENESS", options.staleness, 0, 1'000'000'000));
-  options.backup = static_cast<int>(backup);
+  options.backup = backup;
   return servers_of(env, options, true);
 }
 

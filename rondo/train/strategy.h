@@ -115,6 +115,11 @@ class RONDO_API Strategy {
   bool has_servers() const;
   // Whether all ranks have the same variables between steps.
   bool in_step() const;
+  // With backup workers: ranks that will wait for each other, otherwise than by
+  // a step, call pause() before it, so that one that is late makes its steps
+  // without them, and resume() behind it, all of them. Else they do nothing.
+  Status pause() const;
+  Status resume() const;
   // The mean of each gradient over all ranks: what distribute() updates by;
   // not with parameter servers.
   std::vector<GradientAndVariable> exchange(

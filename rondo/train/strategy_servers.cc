@@ -23,18 +23,10 @@ std::string described(const ParameterServerOptions& options) {
 }
 
 Status check_backup(const ParameterServerOptions& options, int ranks) {
-  if (options.backup == 0) return {};
-  if (options.mode != KvMode::kSync)
-    return error(Code::kInvalidArgument,
-                 "{} backup workers: nobody waits for others with {}; take the "
-                 "strategy ps",
-                 options.backup, strategy_name(options.mode));
-  if (options.backup < 0 || options.backup >= ranks)
-    return error(Code::kInvalidArgument,
-                 "{} backup workers of {} ranks: at least one rank has to "
-                 "count",
-                 options.backup, ranks);
-  return {};
+  RONDO_ASSIGN_OR_RETURN(const StrategyKind kind,
+                         parse_strategy(strategy_name(options.mode)));
+  return check_backup(fmt::format("{} backup workers", options.backup),
+                      options.backup, kind, ranks);
 }
 
 }  // namespace
@@ -109,6 +101,16 @@ Result<Strategy> Strategy::parameter_server(
 bool Strategy::in_step() const {
   return !has_servers() ||
          (state_->served.mode == KvMode::kSync && state_->served.backup == 0);
+}
+
+Status Strategy::pause() const {
+  return has_servers() && state_->served.backup > 0 ? state_->servers->pause()
+                                                    : Status();
+}
+
+Status Strategy::resume() const {
+  return has_servers() && state_->served.backup > 0 ? state_->servers->resume()
+                                                    : Status();
 }
 
 bool Strategy::has_servers() const { return state_ && state_->servers; }

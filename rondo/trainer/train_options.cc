@@ -90,6 +90,16 @@ Status check_travel(const TrainOptions& options, const std::string& strategy) {
   return {};
 }
 
+Status check_backups(const TrainOptions& options, const Env& env) {
+  const std::string strategy = options.strategy.empty()
+                                   ? env.get_or("RONDO_STRATEGY", "ring")
+                                   : options.strategy;
+  RONDO_ASSIGN_OR_RETURN(const StrategyKind kind, parse_strategy(strategy));
+  if (!options.backup) return backup_of(env, kind, options.workers).status();
+  return check_backup(fmt::format("--backup {}", *options.backup),
+                      *options.backup, kind, options.workers);
+}
+
 Status check(const TrainOptions& options) {
   RONDO_ASSIGN_OR_RETURN(const ModelName* model, find_model(options.model));
   if (options.data.empty())

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "rondo/base/env.h"
 #include "rondo/base/status.h"
 
 namespace rondo {
@@ -14,8 +16,9 @@ struct TrainOptions {
   // Of whoever starts the workers; a worker takes what the environment says.
   int workers = 1;
   int servers = 0;
-  int64_t staleness = -1;  // of the strategy ssp; -1: its own
-  std::string strategy;    // empty: ring, or single for one worker
+  int64_t staleness = -1;     // of the strategy ssp; -1: its own
+  std::optional<int> backup;  // of the strategy ps; else as RONDO_BACKUP says
+  std::string strategy;       // empty: ring, or single for one worker
 
   int64_t epochs = 1;
   int64_t steps = 0;   // instead of epochs, where it is above 0
@@ -50,5 +53,9 @@ Status check(const TrainOptions& options);
 // Of that, how gradients travel: only some strategies can be told. `strategy`
 // is its name, for who has it from somewhere else than the options.
 Status check_travel(const TrainOptions& options, const std::string& strategy);
+
+// Whether there can be backup workers, where the options or the environment ask
+// for them: nobody ignores that.
+Status check_backups(const TrainOptions& options, const Env& env);
 
 }  // namespace rondo

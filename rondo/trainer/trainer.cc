@@ -83,6 +83,7 @@ Status train(const TrainOptions& options) {
   Status ready = check(own);
   if (ready.ok())
     ready = check_travel(own, strategy_of_job()).with_context("RONDO_STRATEGY");
+  if (ready.ok()) ready = check_backups(own, Env::process());
   if (ready.ok() && crew.rank() == 0) ready = check_folder(own);
   Result<TrainingData> data = ready.ok() ? load(own, *model) : ready;
   RONDO_RETURN_IF_ERROR(crew.agree(data.status()));
@@ -95,10 +96,6 @@ Status train(const TrainOptions& options) {
                  "the strategy {} is for one process, and this job has {} "
                  "ranks: take ring, hybrid, ps, ps-async or ssp",
                  strategy.name(), crew.size());
-  if (strategy.name() == "ps" && !strategy.in_step())
-    return error(Code::kInvalidArgument,
-                 "workers wait for each other after each epoch, so there can "
-                 "be no backup workers: leave out --backup and RONDO_BACKUP");
   const Status status = attempt([&]() -> Status {
     TrainingRun run(own, *model, *data, strategy, crew);
     RONDO_RETURN_IF_ERROR(run.begin());

@@ -176,16 +176,29 @@ Status TrainingRun::unless_they_left(const Status& failure) {
 Status TrainingRun::write_trace() {
   RONDO_RETURN_IF_ERROR(settle());
   if (stopping_) return {};
-  const auto text = crew_.trace(trace_->timeline());
-  if (!text.ok()) return unless_they_left(text.status());
-  if (!leads()) return {};
-  not_traced_ = trace_->write(*text);
+  std::string text;
+  RONDO_RETURN_IF_ERROR(meet([&]() -> Status {
+    RONDO_ASSIGN_OR_RETURN(text, crew_.trace(trace_->timeline()));
+    return {};
+  }));
+  if (stopping_ || !leads()) return {};
+  not_traced_ = trace_->write(text);
   if (not_traced_.ok())
     traced_as_ = fmt::format("{} (steps {} to {})", trace_->path(),
                              trace_->steps().first, trace_->steps().last);
   else
     progress_.say(not_traced_.message());
   return {};
+}
+
+Status TrainingRun::meet(const std::function<Status()>& talk) {
+  const auto met = [&]() -> Status {
+    RONDO_RETURN_IF_ERROR(strategy_.pause());
+    RONDO_RETURN_IF_ERROR(talk());
+    return strategy_.resume();
+  };
+  const Status status = met();
+  return status.ok() ? status : unless_they_left(status);
 }
 
 Status TrainingRun::settle() {
@@ -254,8 +267,8 @@ Status TrainingRun::evaluate() {
     sums[0] += score.loss * static_cast<double>(end - row);
     sums[1] += score.right * static_cast<double>(end - row);
   }
-  if (const Status summed = crew_.sum(sums); !summed.ok())
-    return unless_they_left(summed);
+  RONDO_RETURN_IF_ERROR(meet([&] { return crew_.sum(sums); }));
+  if (stopping_) return {};
   const double loss = sums[0] / static_cast<double>(count);
   accuracy_ = sums[1] / static_cast<double>(count);
   if (!leads()) return {};

@@ -1,6 +1,7 @@
 // TrainingRun: one worker's way through the steps of a training.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,8 @@ class TrainingRun {
   Status settle();
   Status take(const StepNews& news);
   Status log(const StepNews& news);
+  // Where all workers talk to each other: those that are late come to it.
+  Status meet(const std::function<Status()>& talk);
   Status after_epoch();
   Status evaluate();
   Status save();

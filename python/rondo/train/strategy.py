@@ -183,6 +183,15 @@ class Strategy:
             values = _without_hooks(session).run(variables)
             self._core.check_replicas(names, values)
 
+    def pause(self):
+        """With backup workers, before ranks wait for each other otherwise than by a
+        step: from now on no step waits for this rank, until resume()."""
+        self._core.pause()
+
+    def resume(self):
+        """When they have met, on all ranks: steps wait for this rank again."""
+        self._core.resume()
+
     def close(self):
         """Leaves the other ranks."""
         self._core.close()

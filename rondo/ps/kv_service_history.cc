@@ -1,16 +1,46 @@
-// What a KvServer writes into its folder, and how it begins with what is there.
-#include "rondo/ps/kv_server.h"
+// What a KvService writes into its folder, and how it begins with what is
+// there.
+#include "rondo/base/attempt.h"
+#include "rondo/ps/kv_service.h"
 #include "rondo/ps/slice.h"
 #include "rondo/transport/handshake.h"
 
 namespace rondo {
+namespace {
 
-Status KvServer::append(KvRecord kind, std::string_view body,
-                        std::span<const Tensor> payload) {
+Status check(const KvServiceOptions& options) {
+  const KvRules& rules = options.rules;
+  if (options.server < 0 || rules.workers < 1)
+    return error(Code::kInvalidArgument,
+                 "a parameter server needs a number and workers");
+  if (rules.backup < 0 || rules.backup >= rules.workers || rules.staleness < 0)
+    return error(Code::kInvalidArgument,
+                 "of {} workers {} cannot be backup workers, and staleness {} "
+                 "must not be negative",
+                 rules.workers, rules.backup, rules.staleness);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KvService>> KvService::open(KvServiceOptions options) {
+  RONDO_RETURN_IF_ERROR(check(options));
+  std::unique_ptr<KvService> made(new KvService(std::move(options)));
+  // Also where something in the folder is too large for the memory.
+  RONDO_RETURN_IF_ERROR(attempt([&] { return made->open_history(); }));
+  return made;
+}
+
+Status KvService::snapshot() {
+  return history_->snapshot([this] { return image(); });
+}
+
+Status KvService::append(KvRecord kind, std::string_view body,
+                         std::span<const Tensor> payload) {
   return history_ ? history_->append(kind, body, payload) : Status();
 }
 
-Status KvServer::open_history() {
+Status KvService::open_history() {
   if (!options_.folder.empty()) {
     // The log that is opened is not written to while it is read.
     RONDO_ASSIGN_OR_RETURN(
@@ -46,7 +76,7 @@ Status check_optimizer(const KvRules& rules, std::string_view there) {
 
 }  // namespace
 
-Status KvServer::restore(KvImage image) {
+Status KvService::restore(KvImage image) {
   RONDO_RETURN_IF_ERROR(check_optimizer(options_.rules, image.optimizer));
   for (const int64_t worker : image.left)
     if (worker >= 0 && worker < options_.rules.workers)
@@ -54,7 +84,7 @@ Status KvServer::restore(KvImage image) {
   for (PartImage& one : image.parts) {
     one.counted.resize(static_cast<size_t>(options_.rules.workers));
     RONDO_ASSIGN_OR_RETURN(const auto part, find_or_add(one.what));
-    part->restore(std::move(one));
+    RONDO_RETURN_IF_ERROR(part->restore(std::move(one)));
   }
   const MutexLock lock(mutex_);
   name_ = image.history;
@@ -62,7 +92,7 @@ Status KvServer::restore(KvImage image) {
   return {};
 }
 
-KvImage KvServer::image() {
+KvImage KvService::image() {
   KvImage made;
   std::vector<std::shared_ptr<StoredPart>> all;
   {
@@ -78,7 +108,7 @@ KvImage KvServer::image() {
   return made;
 }
 
-Status KvServer::replay(const LogRecord& record) {
+Status KvService::replay(const LogRecord& record) {
   wire::Reader reader(record.body);
   switch (static_cast<KvRecord>(record.kind)) {
     case KvRecord::kBegin: {
@@ -99,8 +129,11 @@ Status KvServer::replay(const LogRecord& record) {
     case KvRecord::kInitialize: {
       RONDO_ASSIGN_OR_RETURN(const auto at, part(reader.number()));
       const kv::AddPart& what = at->what();
-      at->replay(record.payload.view(what.key.dtype, {what.end - what.begin}));
-      return {};
+      const int64_t count = what.end - what.begin;
+      const size_t bytes = static_cast<size_t>(count) * size_of(what.key.dtype);
+      if (record.payload.bytes() != bytes)
+        return kv::damaged("an initial value in the log");
+      return at->replay(record.payload.view(what.key.dtype, {count}));
     }
     case KvRecord::kUpdate: {
       RONDO_ASSIGN_OR_RETURN(const auto update, decode_update(record));
