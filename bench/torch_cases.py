@@ -78,8 +78,8 @@ def make_transformer():
 MODELS = {"LeNet": make_lenet, "ResNet-50": make_resnet, "GPT": make_transformer}
 
 
-def step_of(model, x, y):
-    optimizer = torch.optim.SGD(model.parameters(), 0.001)
+def step_of(model, x, y, optimizer=None):
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.001)
 
     def step():
         optimizer.zero_grad()
@@ -89,16 +89,41 @@ def step_of(model, x, y):
     return step
 
 
+def replicated(model, group):
+    return nn.parallel.DistributedDataParallel(
+        model, process_group=group, gradient_as_bucket_view=True
+    )
+
+
 def ddp_case(groups, name, options):
     torch.manual_seed(1)
     calls = {}
     for backend in ("alone", "gloo", "rondo"):
         model, x, y = MODELS[name]()
         if backend != "alone":
-            model = nn.parallel.DistributedDataParallel(
-                model, process_group=groups[backend], gradient_as_bucket_view=True
-            )
+            model = replicated(model, groups[backend])
         calls[backend] = step_of(model, x, y)
+    return alternate_steps(calls, options)
+
+
+def horovod_case(groups, name, options):
+    """The same with hvd.DistributedOptimizer in place of DDP."""
+    torch.manual_seed(1)
+    rondo.torch.init()
+    model, x, y = MODELS[name]()
+    calls = {"alone": step_of(model, x, y)}
+    model, x, y = MODELS[name]()
+    calls["gloo"] = step_of(replicated(model, groups["gloo"]), x, y)
+    model, x, y = MODELS[name]()
+    optimizer = torch.optim.SGD(model.parameters(), 0.001)
+    optimizer = rondo.torch.DistributedOptimizer(optimizer, model.named_parameters())
+    calls["rondo"] = step_of(model, x, y, optimizer)
+    times = alternate_steps(calls, options)
+    rondo.torch.shutdown()
+    return times
+
+
+def alternate_steps(calls, options):
     once = time_calls(calls["gloo"], 2)
     count = max(1, int(options.seconds * 4 / options.turns / 3 / once))
     return alternate(calls, count, options.turns)
@@ -117,7 +142,10 @@ def rank_main(rank, ranks, folder, options, work):
     )
     groups = {"gloo": dist.new_group(backend="gloo")}
     groups["rondo"] = dist.new_group(backend="rondo")
-    measure = {"reduce": reduce_case, "ddp": ddp_case}
+    # Where hvd.init() finds the others.
+    os.environ.update(RONDO_RANK=str(rank), RONDO_WORLD_SIZE=str(ranks))
+    os.environ["RONDO_STORE"] = f"file://{folder}/horovod"
+    measure = {"reduce": reduce_case, "ddp": ddp_case, "horovod": horovod_case}
     measured = [
         (kind, what, measure[kind](groups, what, options)) for kind, what in work
     ]
