@@ -32,15 +32,22 @@ def time_calls(call, count):
     return span.sum().item() / count
 
 
-def alternate(calls, count, turns):
-    """{name: the median over turns of the time of one call}."""
+def alternate(calls, seconds, turns):
+    """{name: the median over turns of the time of one call}.
+
+    Each has the same share of the seconds, however many calls that is: the ranks'
+    different starts are a part of the time, which must be small.
+    """
     seen = {name: [] for name in calls}
-    for call in calls.values():
-        time_calls(call, max(1, count // 4))
+    share = seconds / turns / len(calls)
+    counts = {}
+    for name, call in calls.items():
+        once = min(time_calls(call, 1), time_calls(call, 4))
+        counts[name] = max(1, min(5000, int(share / once)))
     for turn in range(turns):
         names = list(calls)
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            seen[name].append(time_calls(calls[name], count))
+            seen[name].append(time_calls(calls[name], counts[name]))
     return {name: statistics.median(times) for name, times in seen.items()}
 
 
@@ -55,9 +62,7 @@ def reduce_case(groups, size, options):
         x.zero_()  # ones would overflow after a hundred calls
         group = groups["gloo" if name == "gloo" else "rondo"]
         calls[name] = functools.partial(dist.all_reduce, x, group=group)
-    once = time_calls(calls["gloo"], 3)
-    count = max(1, min(2000, int(options.seconds / options.turns / 3 / once)))
-    return alternate(calls, count, options.turns)
+    return alternate(calls, options.seconds, options.turns)
 
 
 def make_lenet():
@@ -103,7 +108,7 @@ def ddp_case(groups, name, options):
         if backend != "alone":
             model = replicated(model, groups[backend])
         calls[backend] = step_of(model, x, y)
-    return alternate_steps(calls, options)
+    return alternate(calls, options.seconds * 4, options.turns)
 
 
 def horovod_case(groups, name, options):
@@ -118,15 +123,9 @@ def horovod_case(groups, name, options):
     optimizer = torch.optim.SGD(model.parameters(), 0.001)
     optimizer = rondo.torch.DistributedOptimizer(optimizer, model.named_parameters())
     calls["rondo"] = step_of(model, x, y, optimizer)
-    times = alternate_steps(calls, options)
+    times = alternate(calls, options.seconds * 4, options.turns)
     rondo.torch.shutdown()
     return times
-
-
-def alternate_steps(calls, options):
-    once = time_calls(calls["gloo"], 2)
-    count = max(1, int(options.seconds * 4 / options.turns / 3 / once))
-    return alternate(calls, count, options.turns)
 
 
 def rank_main(rank, ranks, folder, options, work):

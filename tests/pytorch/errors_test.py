@@ -3,6 +3,7 @@
 import datetime
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -155,7 +156,9 @@ def _waits_for_a_moment(rank, size, how):
         store.wait(["gave up"], datetime.timedelta(seconds=60))
         return
     x = torch.ones(4)
-    with pytest.raises(dist.DistBackendError, match=r"rank 1.*|timed out") as raised:
+    # Who is late is known when the operation itself ends.
+    text = "rondo:all_reduce: Operation timed out" if how == "wait" else "rank 1"
+    with pytest.raises(dist.DistBackendError, match=text):
         if how == "wait":
             dist.all_reduce(x, async_op=True).wait(short)
         elif how == "options":
@@ -165,7 +168,6 @@ def _waits_for_a_moment(rank, size, how):
         else:
             dist.all_reduce(x, group=group)
     store.set("gave up", "")
-    assert "1" in str(raised.value)
     dist.destroy_process_group()
 
 
@@ -180,10 +182,10 @@ def _sizes_differ(rank, size, folder):
 
 
 def test_world_sizes_that_differ(tmp_path):
-    outcomes = fail(2, _sizes_differ, str(tmp_path), timeout=None)
-    for outcome in outcomes:
-        assert outcome.error == "DistBackendError", outcome
-    print([outcome.text for outcome in outcomes])
+    one, other = fail(2, _sizes_differ, str(tmp_path), timeout=None)
+    assert one.error == other.error == "DistBackendError", (one, other)
+    assert "this rank, 0, has a world size of 2, and rank 1 one of 3" in one.text
+    assert "this rank, 1, has a world size of 3, and rank 0 one of 2" in other.text
 
 
 def _start_alone(rank, size, folder):
@@ -317,7 +319,8 @@ def test_an_object_that_is_not_picklable_on_one_rank():
     """The others hear of it when that rank leaves the group."""
     one, other = fail(2, _one_is_not_picklable)
     assert one.error == "AttributeError" and "pickle" in one.text
-    assert other.error == "DistBackendError" and "rank 0 ended" in other.text
+    assert other.error == "DistBackendError"
+    assert re.search(r"rank 0 .*(closed|ended)", other.text), other.text
 
 
 def _interrupted(rank, size, waiting, how):
