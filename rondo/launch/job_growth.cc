@@ -45,7 +45,7 @@ void Job::add_ranks(const HostRanks& more) {
     return;
   }
   for (int i = 0; i < more.count; ++i)
-    ranks_[static_cast<size_t>(more.first_rank + i)].exited = true;
+    ranks_[more.first_rank + i].exited = true;
   slots_used_[more.host] += more.count;
   failed_ranks_ += more.count;
   output_.say("rondo: " + status.message());

@@ -51,7 +51,8 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   TORCH_CHECK_WITH(DistBackendError, over, title_,
                    ": Operation timed out! It was not over when wait() had "
                    "waited for ",
-                   timeout.count(), " ms; it goes on, until the group's own "
+                   timeout.count(),
+                   " ms; it goes on, until the group's own "
                    "timeout");
   if (exception_) std::rethrow_exception(exception_);
   return true;
