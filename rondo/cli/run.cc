@@ -1,6 +1,7 @@
 // `rondo run`: start a program as the ranks of a job.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "rondo/base/env.h"
 #include "rondo/cli/command.h"
+#include "rondo/launch/host_discovery.h"
 #include "rondo/launch/hosts.h"
 #include "rondo/launch/launcher.h"
 #include "rondo/launch/outer_job.h"
@@ -24,6 +26,9 @@ constexpr const char* kFooter =
     "  rondo run -n 4 -- ./train --steps 100\n"
     "  rondo run -n 4 --servers 2 --strategy ps-async -- python3 train.py\n"
     "  rondo run --hosts a:4,b:4 --env OMP_NUM_THREADS=2 -- python3 train.py\n"
+    "  rondo run --min-ranks 2 --max-ranks 8 --host-discovery-script "
+    "./hosts.sh "
+    "\\\n    -- python3 elastic.py\n"
     "\n"
     "Every rank finds RONDO_RANK, RONDO_WORLD_SIZE, RONDO_LOCAL_RANK,\n"
     "RONDO_LOCAL_SIZE, RONDO_STORE and RONDO_TOKEN in its environment, and\n"
@@ -62,16 +67,21 @@ struct RunArguments {
   double timeout = 0;
   double grace = 5;
   int min_ranks = 0;
+  int max_ranks = kMaxRanks;
+  std::string discovery;
   bool no_prefix = false;
   std::string ssh_command = "ssh";
   std::string remote_rondo;
   std::vector<std::string> stray;  // a program without "--"
   CLI::Option* ranks_option = nullptr;
   CLI::Option* backup_option = nullptr;
+  CLI::Option* max_option = nullptr;
 };
 
 Result<std::vector<Host>> chosen_hosts(const RunArguments& args, const Env& env,
                                        bool* slurm) {
+  if (!args.discovery.empty())
+    return HostDiscovery::ask(CLI::detail::split_up(args.discovery));
   if (!args.hosts.empty()) return parse_hosts(args.hosts);
   if (!args.hostfile.empty()) {
     std::ifstream file(args.hostfile);
@@ -180,6 +190,36 @@ Status check(const RunArguments& args, const CommandLine& line) {
   return {};
 }
 
+// What goes with a job that grows.
+Status check_growth(const RunArguments& args) {
+  const bool limited = args.max_option->count() > 0;
+  if (args.discovery.empty()) {
+    if (!limited) return {};
+    return error(Code::kInvalidArgument,
+                 "--max-ranks {}: where are ranks to be added? Give "
+                 "--host-discovery-script",
+                 args.max_ranks);
+  }
+  if (!args.hosts.empty() || !args.hostfile.empty())
+    return error(Code::kInvalidArgument,
+                 "--host-discovery-script says where to run; leave {} out",
+                 args.hosts.empty() ? "--hostfile" : "--hosts");
+  if (args.max_ranks < std::max({1, args.ranks, args.min_ranks}) ||
+      args.max_ranks > kMaxRanks)
+    return error(Code::kInvalidArgument,
+                 "--max-ranks {}: expected from {} to {}", args.max_ranks,
+                 std::max({1, args.ranks, args.min_ranks}), kMaxRanks);
+  return {};
+}
+
+// How many ranks the job begins with; 0: one for every slot.
+int first_ranks(const RunArguments& args, const std::vector<Host>& hosts) {
+  if (args.ranks > 0 || args.discovery.empty()) return args.ranks;
+  int64_t slots = 0;
+  for (const Host& host : hosts) slots += host.slots;
+  return static_cast<int>(std::min<int64_t>(slots, args.max_ranks));
+}
+
 Status check_min_ranks(int min_ranks, const std::vector<HostRanks>& hosts) {
   const int ranks = hosts.back().first_rank + hosts.back().count;
   if (min_ranks <= ranks) return {};
@@ -204,7 +244,8 @@ Result<LaunchOptions> run_options(const RunArguments& args,
   options.argv = line.program;
   RONDO_ASSIGN_OR_RETURN(const auto hosts,
                          chosen_hosts(args, env, &options.use_srun));
-  RONDO_ASSIGN_OR_RETURN(options.hosts, assign_ranks(hosts, args.ranks));
+  RONDO_ASSIGN_OR_RETURN(options.hosts,
+                         assign_ranks(hosts, first_ranks(args, hosts)));
   RONDO_RETURN_IF_ERROR(check_min_ranks(args.min_ranks, options.hosts));
   add_strategy(args, &options.environment);
   options.servers = args.servers;
@@ -218,6 +259,8 @@ Result<LaunchOptions> run_options(const RunArguments& args,
   options.timeout = seconds(args.timeout);
   options.grace = seconds(args.grace);
   options.min_ranks = args.min_ranks;
+  options.discovery = CLI::detail::split_up(args.discovery);
+  options.max_ranks = args.max_ranks;
   options.prefix = !args.no_prefix;
   options.colour = !env.has("NO_COLOR") && env.get_or("TERM", "") != "dumb";
   options.ssh_command = CLI::detail::split_up(args.ssh_command);
@@ -248,8 +291,10 @@ Result<int> become_program(const RunArguments& args, const CommandLine& line,
 Result<int> run(const RunArguments& args, const CommandLine& line) {
   const Env env = Env::process();
   RONDO_RETURN_IF_ERROR(check(args, line));
+  RONDO_RETURN_IF_ERROR(check_growth(args));
   if (args.ranks_option->count() == 0 && args.hosts.empty() &&
-      args.hostfile.empty() && detect_outer_job(env) == OuterJob::kRank) {
+      args.hostfile.empty() && args.discovery.empty() &&
+      detect_outer_job(env) == OuterJob::kRank) {
     if (args.servers > 0)
       return error(Code::kInvalidArgument,
                    "--servers: this is one rank of a job that somebody else "
@@ -333,9 +378,19 @@ void add_run_command(CLI::App& app, CommandLine& line) {
       ->type_name("SECONDS")
       ->capture_default_str();
   command
-      ->add_option("--min-ranks", args->min_ranks,
+      ->add_option("--min-ranks,--min-np", args->min_ranks,
                    "Go on while so many are left, for elastic programs")
       ->type_name("N");
+  args->max_option =
+      command
+          ->add_option("--max-ranks,--max-np", args->max_ranks,
+                       "Add ranks while fewer run, for elastic programs")
+          ->type_name("N");
+  text(
+      "--host-discovery-script", args->discovery,
+      "Prints the hosts to run on, as a hostfile has them; asked every second, "
+      "so that ranks can be added",
+      "COMMAND");
   command->add_flag("--no-prefix", args->no_prefix,
                     "Output as it is, without [RANK] in front");
   text("--ssh-command", args->ssh_command, "How to call ssh", "COMMAND");

@@ -147,6 +147,22 @@ Result<std::vector<HostRanks>> assign_ranks(const std::vector<Host>& hosts,
   return ranks;
 }
 
+std::vector<HostRanks> free_slots(const std::vector<Host>& hosts,
+                                  const std::map<std::string, int>& used,
+                                  int first_rank, int most) {
+  std::vector<HostRanks> ranks;
+  for (const Host& host : hosts) {
+    const auto found = used.find(host.name);
+    const int taken = found == used.end() ? 0 : found->second;
+    const int count = std::min(host.slots - taken, most);
+    if (count <= 0) continue;
+    ranks.push_back({host.name, first_rank, count});
+    first_rank += count;
+    most -= count;
+  }
+  return ranks;
+}
+
 std::string rank_list(const std::vector<int>& ranks) {
   std::string text;
   for (size_t i = 0; i < ranks.size();) {

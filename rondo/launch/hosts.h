@@ -1,6 +1,7 @@
 // Host lists: which hosts a job runs on, and which ranks each of them gets.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,12 @@ struct HostRanks {
 // are; hosts that get none are left out. An error when there are too few slots.
 Result<std::vector<HostRanks>> assign_ranks(const std::vector<Host>& hosts,
                                             int total);
+
+// Ranks for the slots that are free: of each host those beyond the number that
+// `used` has for it. At most `most` in all, numbered from `first_rank` on.
+std::vector<HostRanks> free_slots(const std::vector<Host>& hosts,
+                                  const std::map<std::string, int>& used,
+                                  int first_rank, int most);
 
 // "0-2, 5": sorted ranks for people to read.
 std::string rank_list(const std::vector<int>& ranks);

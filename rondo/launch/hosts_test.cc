@@ -1,5 +1,6 @@
 #include "rondo/launch/hosts.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,6 +57,22 @@ TEST(Hosts, RanksAreNumberedHostByHost) {
   EXPECT_THAT(assign_ranks(hosts, 13).status().message(),
               HasSubstr("take only 12 ranks"));
   EXPECT_FALSE(assign_ranks({{"a", 4096}, {"b", 1}}, 0).ok());
+}
+
+std::string show(const std::vector<HostRanks>& ranks) {
+  std::string text;
+  for (const HostRanks& one : ranks)
+    text += fmt::format("{}:{}+{} ", one.host, one.first_rank, one.count);
+  return text;
+}
+
+TEST(Hosts, FreeSlotsAreThoseBeyondTheUsed) {
+  const std::vector<Host> hosts = {{"a", 2}, {"b", 4}, {"c", 1}};
+  EXPECT_EQ(show(free_slots(hosts, {{"a", 2}, {"b", 1}}, 3, 9)),
+            "b:3+3 c:6+1 ");
+  EXPECT_EQ(show(free_slots(hosts, {{"a", 2}, {"b", 1}}, 3, 2)), "b:3+2 ");
+  EXPECT_EQ(show(free_slots(hosts, {{"a", 3}, {"b", 4}, {"c", 1}}, 8, 9)), "");
+  EXPECT_EQ(show(free_slots(hosts, {}, 0, 0)), "");
 }
 
 TEST(Hosts, RankListsAreShort) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "rondo/launch/descendants.h"
 #include "rondo/launch/hosts.h"
@@ -26,17 +27,6 @@ std::set<pid_t> children_now() {
   std::set<pid_t> pids;
   for (const Process& process : list_descendants()) pids.insert(process.pid);
   return pids;
-}
-
-// "ranks 0-3", "server 1"; of these, the first is `first_server`.
-std::string ranks_of(const AgentLink& link, int first_server) {
-  const int first = link.spec().first_rank;
-  const bool servers = first >= first_server;
-  std::vector<int> ranks(link.spec().count);
-  for (int i = 0; i < link.spec().count; ++i)
-    ranks[i] = first + i - (servers ? first_server : 0);
-  return fmt::format("{}{} {}", servers ? "server" : "rank",
-                     ranks.size() == 1 ? "" : "s", rank_list(ranks));
 }
 
 }  // namespace
@@ -84,12 +74,14 @@ Status Job::add_host(const std::vector<std::string>& command,
     return link.status().with_context(
         fmt::format("cannot start ranks on {}", host));
   agents_.push_back({std::move(*link), LineSplitter(4096)});
+  slots_used_[host] += spec.count;
   return {};
 }
 
 Result<int> Job::run() {
   RONDO_RETURN_IF_ERROR(watch());
   while (!all_closed() && !out_of_time_) loop_->run_once();
+  discovery_.reset();
   agents_.clear();
   end_leftovers();
   report_last_errors();
@@ -111,6 +103,7 @@ Status Job::watch() {
                      [this, writer] { output_moved(*writer); }));
   if (options_.timeout > Duration::zero())
     loop_->after(options_.timeout, [this] { time_is_up(); });
+  if (!options_.discovery.empty()) watch_hosts();
   return {};
 }
 
@@ -119,6 +112,7 @@ void Job::take_signals() {
     if (signal == SIGCHLD)
       loop_->later([this] {
         for (Agent& agent : agents_) agent.link->reap();
+        if (discovery_ != nullptr) discovery_->reap();
       });
     else
       take_signal(signal);
@@ -134,9 +128,9 @@ void Job::take_signal(int signal) {
   interrupted_ = true;
   decide(128 + signal,
          fmt::format("received SIG{}; ending {}", sigabbrev_np(signal),
-                     options_.ranks == 1
+                     rank_count() == 1
                          ? std::string("the rank")
-                         : fmt::format("all {} ranks", options_.ranks)));
+                         : fmt::format("all {} ranks", rank_count())));
   end_all();
 }
 
@@ -164,7 +158,7 @@ void Job::time_is_up() {
 
 bool Job::goes_on_without(int failed, const std::string& reason) {
   if (options_.min_ranks == 0 || exit_code_ || ending_) return false;
-  const int left = options_.ranks - failed_ranks_ - failed;
+  const int left = rank_count() - failed_ranks_ - failed;
   if (left < options_.min_ranks) return false;
   failed_ranks_ += failed;
   output_.say(fmt::format("rondo: {}; {} {} on (--min-ranks {})", reason, left,
@@ -229,6 +223,15 @@ void Job::tell_of_lost_server(int rank, const std::string& why) {
   if (options_.server_lost) options_.server_lost(rank - options_.ranks, why);
 }
 
+std::string Job::names_of(const AgentLink& link) const {
+  const int first = link.spec().first_rank;
+  const bool servers = is_server(first);
+  std::vector<int> ranks(link.spec().count);
+  std::iota(ranks.begin(), ranks.end(), first - (servers ? options_.ranks : 0));
+  return fmt::format("{}{} {}", servers ? "server" : "rank",
+                     ranks.size() == 1 ? "" : "s", rank_list(ranks));
+}
+
 void Job::pause_all(bool pause) {
   if (pause && ending_) return;
   for (Agent& agent : agents_) agent.link->pause(pause);
@@ -249,6 +252,7 @@ void Job::on_output(int rank, Stream stream, std::string_view bytes) {
 void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   output_.flush(rank);
   ranks_[rank].exited = true;
+  one_is_done_ = one_is_done_ || wait_status == 0;
   const bool idle = still_running().empty();
   if (idle) end_idle_servers();
   // A server ends when it is told to, and not before.
@@ -295,9 +299,9 @@ void Job::on_refused(AgentLink& link, int exit_code,
                      const std::string& message) {
   const std::string where =
       link.host() == "localhost" ? "" : " on " + link.host();
+  if (is_added(link.spec().first_rank)) return do_without(link, message);
   decide(exit_code,
-         fmt::format("cannot start {}{}: {}", ranks_of(link, options_.ranks),
-                     where, message));
+         fmt::format("cannot start {}{}: {}", names_of(link), where, message));
   end_all();
 }
 
@@ -324,10 +328,12 @@ void Job::on_closed(AgentLink& link, const Status& status) {
   if (status.ok()) return;
   // The ranks had all that they needed of it.
   const bool needless = was_idle && is_server(link.spec().first_rank);
-  const std::string reason = fmt::format(
-      "{} {} on {}: {}", started ? "lost" : "cannot start",
-      ranks_of(link, options_.ranks), link.host(), status.message());
+  const std::string reason =
+      fmt::format("{} {} on {}: {}", started ? "lost" : "cannot start",
+                  names_of(link), link.host(), status.message());
   if (needless && !exit_code_) return output_.say("rondo: " + reason);
+  if (!started && is_added(link.spec().first_rank))
+    return do_without(link, status.message());
   if (started && lost_servers == 0 && goes_on_without(lost, reason)) return;
   decide(255, reason);
   loop_->after(started ? options_.grace : Duration::zero(),
@@ -342,7 +348,7 @@ bool Job::all_closed() const {
 
 std::vector<int> Job::still_running() const {
   std::vector<int> running;
-  for (int rank = 0; rank < options_.ranks; ++rank)
+  for (int rank = 0; rank < rank_count(); ++rank)
     if (!ranks_[rank].exited) running.push_back(rank);
   return running;
 }

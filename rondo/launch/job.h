@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "rondo/launch/agent_link.h"
+#include "rondo/launch/host_discovery.h"
 #include "rondo/launch/rank_output.h"
 #include "rondo/launch/signals.h"
 
@@ -22,8 +24,12 @@ struct JobOptions {
   int restart_servers = 0;  // how often each, for what is said
   // Told of a server that is gone for good while ranks need it, and why.
   std::function<void(int server, const std::string& why)> server_lost;
-  int min_ranks = 0;    // that go on without those that failed; 0: all
-  Duration timeout{0};  // 0: none
+  int min_ranks = 0;  // that go on without those that failed; 0: all
+  // Prints the hosts that the job may use; empty: it does not grow. There are
+  // no servers then.
+  std::vector<std::string> discovery;
+  int max_ranks = kMaxRanks;  // that run at a time
+  Duration timeout{0};        // 0: none
   Duration grace{0};
   Duration term_time = kTermTime;
   RankOutputOptions output;
@@ -43,6 +49,10 @@ class Job : private AgentLink::Listener {
   // Starts the agent that runs `spec` on `host`.
   Status add_host(const std::vector<std::string>& command,
                   const std::string& host, const JobSpec& spec);
+  // While the job runs, `add` starts ranks by add_host() where the discovery
+  // finds slots that no rank has had.
+  using AddRanks = std::function<Status(const HostRanks&)>;
+  void grow_by(AddRanks add) { add_ranks_ = std::move(add); }
   // Until every agent is gone; the job's exit code.
   Result<int> run();
 
@@ -84,7 +94,13 @@ class Job : private AgentLink::Listener {
   void end_all();
   // Ends the servers, once there are no ranks for them.
   void end_idle_servers();
-  bool is_server(int rank) const { return rank >= options_.ranks; }
+  bool is_server(int rank) const {
+    return options_.servers > 0 && rank >= options_.ranks;
+  }
+  // All that were ever started, without servers.
+  int rank_count() const {
+    return static_cast<int>(ranks_.size()) - options_.servers;
+  }
   bool has_servers(const Agent& agent) const {
     return is_server(agent.link->spec().first_rank);
   }
@@ -93,11 +109,24 @@ class Job : private AgentLink::Listener {
   // "rank 3 (pid 812 on b) was killed by signal 9 (Killed)".
   std::string how_ended(const AgentLink& link, int rank, int wait_status) const;
   void tell_of_lost_server(int rank, const std::string& why);
+  // "ranks 0-3", "server 1": all of an agent's.
+  std::string names_of(const AgentLink& link) const;
   void pause_all(bool pause);
   bool all_closed() const;
   std::vector<int> still_running() const;  // ranks
   void report_last_errors();
   void end_leftovers();
+  // Growing: in job_growth.cc.
+  void watch_hosts();
+  void take_hosts(const Result<std::vector<Host>>& found);
+  void add_ranks(const HostRanks& more);
+  // A host that is not listed any more may come back as a new one.
+  void forget_hosts_but(const std::vector<Host>& listed);
+  bool is_added(int rank) const {
+    return options_.servers == 0 && rank >= options_.ranks;
+  }
+  // Ranks that were to be added and cannot be.
+  void do_without(const AgentLink& link, const std::string& reason);
 
   const JobOptions options_;
   int failed_ranks_ = 0;            // of those that the job goes on without
@@ -109,6 +138,11 @@ class Job : private AgentLink::Listener {
   RankOutput output_;
   std::vector<Rank> ranks_;
   std::vector<Agent> agents_;
+  AddRanks add_ranks_;
+  std::unique_ptr<HostDiscovery> discovery_;
+  std::map<std::string, int> slots_used_;  // by host
+  std::string last_trouble_;               // of the discovery
+  bool one_is_done_ = false;               // a rank has ended well
   std::optional<int> exit_code_;
   std::optional<int> failed_rank_;
   bool ending_ = false;

@@ -79,6 +79,8 @@ Result<std::map<std::string, std::string>> job_environment(
     variables["RONDO_SERVERS"] = std::to_string(options.servers);
   variables["RONDO_RESTART_SERVERS"] =
       std::to_string(options.servers > 0 ? options.restart_servers : 0);
+  if (!options.discovery.empty())
+    variables["RONDO_MAX_RANKS"] = std::to_string(options.max_ranks);
   variables["RONDO_STORE"] = "tcp://" + address.to_string();
   variables["RONDO_TOKEN"] = token;
   return variables;
@@ -109,6 +111,10 @@ Status check(const LaunchOptions& options) {
   if (size < 1 || size > kMaxRanks)
     return error(Code::kInvalidArgument, "a job has from 1 to {} ranks, not {}",
                  kMaxRanks, size);
+  if (options.servers > 0 && !options.discovery.empty())
+    return error(Code::kInvalidArgument,
+                 "a job with parameter servers cannot grow: leave --servers or "
+                 "--host-discovery-script out");
   return check_restarts(options);
 }
 
@@ -162,6 +168,29 @@ void tell_ranks(const TcpStoreServer& store, const std::string& token,
     (void)(*client)->set(job_server_key(server), lost_server(why));
 }
 
+// Adds ranks to a job that runs; the size of the job's world is of no meaning
+// to them, but that their numbers are below it.
+Status add_ranks(Job& job, const LaunchOptions& options,
+                 const SocketAddress& store, JobSpec spec,
+                 const HostRanks& more) {
+  if (store.is_loopback() && !is_here(more.host)) {
+    RONDO_ASSIGN_OR_RETURN(const SocketAddress needed,
+                           store_address({more.host}, ""));
+    if (!needed.is_loopback())
+      return error(Code::kInvalidArgument,
+                   "cannot add ranks on {}: the job began on this host alone, "
+                   "and listens on the loopback interface; start it with "
+                   "--interface, which says where {} reaches it",
+                   more.host, more.host);
+  }
+  spec.first_rank = more.first_rank;
+  spec.count = more.count;
+  spec.world_size = more.first_rank + more.count;
+  spec.environment["RONDO_ADDED"] = "1";
+  RONDO_ASSIGN_OR_RETURN(const auto command, agent_command(options, more.host));
+  return job.add_host(command, more.host, spec);
+}
+
 }  // namespace
 
 Result<int> run_job(const LaunchOptions& options) {
@@ -188,6 +217,8 @@ Result<int> run_job(const LaunchOptions& options) {
   job_options.server_lost = [&](int server, const std::string& why) {
     tell_ranks(*store, token, server, why);
   };
+  job_options.discovery = options.discovery;
+  job_options.max_ranks = options.max_ranks;
   job_options.output.prefix = options.prefix;
   job_options.output.colour_out = options.colour && isatty(STDOUT_FILENO) == 1;
   job_options.output.colour_err = options.colour && isatty(STDERR_FILENO) == 1;
@@ -212,6 +243,9 @@ Result<int> run_job(const LaunchOptions& options) {
     RONDO_RETURN_IF_ERROR(job->add_host(command, ranks.host, spec));
   }
   RONDO_RETURN_IF_ERROR(add_servers(*job, options, spec));
+  job->grow_by([&, spec](const HostRanks& more) {
+    return add_ranks(*job, options, address, spec, more);
+  });
   return job->run();
 }
 

@@ -36,6 +36,12 @@ struct LaunchOptions {
   Duration term_time = std::chrono::seconds(3);
   // That go on when others have failed, for programs that meet again; 0: all.
   int min_ranks = 0;
+  // A program that prints the hosts that the job may use, as a hostfile has
+  // them; while the job runs, ranks are added where it names more slots than
+  // before, while fewer than `max_ranks` run. Their environment has
+  // RONDO_ADDED. Not with servers.
+  std::vector<std::string> discovery;
+  int max_ranks = kMaxRanks;
   bool prefix = true;
   // Whether prefixes may be coloured where the output is a terminal.
   bool colour = true;

@@ -26,6 +26,8 @@ class RankOutput {
   RankOutput(int ranks, RankOutputOptions options, OutputWriter& out,
              OutputWriter& err);
 
+  // There are so many more ranks, numbered on; without servers only.
+  void grow(int ranks) { ranks_.resize(ranks_.size() + ranks); }
   void add(int rank, Stream stream, std::string_view bytes);
   // Writes a last line that has no line end; for when the rank has ended.
   void flush(int rank);

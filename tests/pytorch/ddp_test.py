@@ -1,13 +1,12 @@
 """DDP in C++ beside DDP in Python, as processes; the rest is tested beside the
 source (distributed_data_parallel_test.cc)."""
 
-import os
 import re
 import subprocess
 
 import pytest
 import torch
-from launchers_test import RONDO, ROOT
+from launchers_test import RONDO, ROOT, environment
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch_ranks import run
@@ -50,15 +49,13 @@ def file(tmp_path_factory):
 
 
 def rondo_run(ranks, *command, options=(), check=True):
-    starters = ("RONDO_", "OMPI_", "PMI_", "SLURM_", "MASTER_")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(starters)}
     done = subprocess.run(
         [*map(str, [RONDO, "run", "-n", ranks, *options, "--", *command])],
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
-        env={**env, "OMP_NUM_THREADS": "1"},
+        env=environment(),
     )
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done

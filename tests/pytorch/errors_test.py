@@ -3,6 +3,7 @@
 import datetime
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -30,6 +31,55 @@ def test_mismatch_names_ranks_and_values(tensors, texts):
     for outcome in fail(2, _reduce, tensors):
         assert outcome.error == "DistBackendError", outcome
         for text in [*texts, "rank 0", "rank 1"]:
+            assert text in outcome.text, outcome.text
+
+
+def _differ(rank, size, what):
+    """Ranks 0 and 1 have tensors of 4 and 5 elements, or of another dtype."""
+    count = 4 + (rank if what != "dtype" else 0)
+    kind = torch.int32 if what == "dtype" and rank else torch.float32
+    x = torch.ones(count, dtype=kind)
+    every = [x.clone() for _ in range(size)]
+    if what in ("broadcast", "dtype"):
+        dist.broadcast(x, 0)
+    elif what == "reduce":
+        dist.reduce(x, 0)
+    elif what == "all_gather_into_tensor":
+        dist.all_gather_into_tensor(torch.ones(count * size), x)
+    elif what == "reduce_scatter":
+        dist.reduce_scatter(x, every)
+    elif what == "gather":
+        dist.gather(x, every if rank == 0 else None)
+    elif what == "scatter":
+        dist.scatter(x, every if rank == 0 else None)
+    elif what == "all_to_all":
+        dist.all_to_all(every, [one.clone() for one in every])
+    elif what == "op":
+        op = dist.ReduceOp.MAX if rank else dist.ReduceOp.SUM
+        dist.all_reduce(torch.ones(4), op)
+    elif what == "root":
+        dist.broadcast(torch.ones(4), rank)
+
+
+@pytest.mark.parametrize(
+    "what, values",
+    [
+        ("broadcast", ("4", "5")),
+        ("dtype", ("f32", "i32")),
+        ("reduce", ("4", "5")),
+        ("all_gather_into_tensor", ("4", "5")),
+        ("reduce_scatter", ("4", "5")),
+        ("gather", ("4", "5")),
+        ("scatter", ("4", "5")),
+        ("all_to_all", ("4", "5")),
+        ("op", ("sum", "max")),
+        ("root", ("root 0", "root 1")),
+    ],
+)
+def test_mismatches_of_each_collective(what, values):
+    for outcome in fail(2, _differ, what):
+        assert outcome.error == "DistBackendError", outcome
+        for text in [*values, "rank 0", "rank 1"]:
             assert text in outcome.text, outcome.text
 
 
@@ -96,6 +146,46 @@ def test_time_out_names_the_late():
     outcomes = fail(2, _time_out, timeout=1)
     assert outcomes[0].error == "DistBackendError", outcomes[0]
     assert "rank 1" in outcomes[0].text
+
+
+def _waits_for_a_moment(rank, size, how):
+    store = dist.distributed_c10d._get_default_store()
+    short = datetime.timedelta(seconds=1)
+    group = dist.new_group(timeout=short) if how == "group" else dist.group.WORLD
+    if rank == 1:
+        store.wait(["gave up"], datetime.timedelta(seconds=60))
+        return
+    x = torch.ones(4)
+    # Who is late is known when the operation itself ends.
+    text = "rondo:all_reduce: Operation timed out" if how == "wait" else "rank 1"
+    with pytest.raises(dist.DistBackendError, match=text):
+        if how == "wait":
+            dist.all_reduce(x, async_op=True).wait(short)
+        elif how == "options":
+            options = dist.AllreduceOptions()
+            options.timeout = short
+            group.allreduce([x], options).wait()
+        else:
+            dist.all_reduce(x, group=group)
+    store.set("gave up", "")
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("how", ["wait", "options", "group"])
+def test_time_outs_of_one_operation_and_of_one_group(how):
+    outcomes = fail(2, _waits_for_a_moment, how, timeout=300)
+    outcomes[0].check()
+
+
+def _sizes_differ(rank, size, folder):
+    init(rank, 2 + rank, folder, timeout=5)
+
+
+def test_world_sizes_that_differ(tmp_path):
+    one, other = fail(2, _sizes_differ, str(tmp_path), timeout=None)
+    assert one.error == other.error == "DistBackendError", (one, other)
+    assert "this rank, 0, has a world size of 2, and rank 1 one of 3" in one.text
+    assert "this rank, 1, has a world size of 3, and rank 0 one of 2" in other.text
 
 
 def _start_alone(rank, size, folder):
@@ -215,6 +305,22 @@ def _not_picklable(rank, size):
 
 def test_object_that_is_not_picklable():
     run(2, _not_picklable)
+
+
+def _one_is_not_picklable(rank, size):
+    bad = (lambda: None) if rank == 0 else "good"  # noqa: E731
+    try:
+        dist.all_gather_object([None] * size, bad)
+    finally:
+        dist.destroy_process_group()
+
+
+def test_an_object_that_is_not_picklable_on_one_rank():
+    """The others hear of it when that rank leaves the group."""
+    one, other = fail(2, _one_is_not_picklable)
+    assert one.error == "AttributeError" and "pickle" in one.text
+    assert other.error == "DistBackendError"
+    assert re.search(r"rank 0 .*(closed|ended)", other.text), other.text
 
 
 def _interrupted(rank, size, waiting, how):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from ports import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RONDO = ROOT / "build" / "rondo"
@@ -68,16 +69,21 @@ LAUNCHERS = {
 }
 
 
-def start(launcher, program, *args):
+def environment():
+    """This one, as if no job were around it."""
     starters = ("RONDO_", "OMPI_", "PMI_", "SLURM_", "MASTER_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(starters)}
+    return {**env, "OMP_NUM_THREADS": "1"}
+
+
+def start(launcher, program, *args):
     done = subprocess.run(
         [*map(str, LAUNCHERS[launcher]), program, *args],
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
-        env={**env, "OMP_NUM_THREADS": "1"},
+        env=environment(),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -89,6 +95,27 @@ def test_launcher(launcher, tmp_path):
     program.write_text(PROGRAM)
     said = start(launcher, program)
     assert said.count("sum 3.0 of 2") == 2, said
+
+
+def test_slurm(tmp_path):
+    """What srun sets for the tasks of a step on one node."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    port = next(p for p in iter(free_port, None) if p >= 20_000)
+    step = {"SLURM_JOB_ID": "0", "SLURM_STEP_ID": str(port - 20_000)}
+    step |= {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "node7"}
+    tasks = [
+        subprocess.Popen(
+            [sys.executable, program],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**environment(), **step, "SLURM_PROCID": i, "SLURM_LOCALID": i},
+        )
+        for i in "01"
+    ]
+    for task in tasks:
+        said, _ = task.communicate(timeout=100)
+        assert said == "sum 3.0 of 2\n" and task.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,8 @@ def _dead(rank, size):
 
 def test_monitored_barrier_says_why():
     text = fail(2, _dead)[0].text
-    assert "Rank 1 failed to pass monitoredBarrier" in text
+    # Rank 0 may know of it before it comes to the barrier.
+    assert "Rank 1 failed to pass monitoredBarrier" in text or "rank 1 (" in text
     assert "was lost" in text and "Timed out" not in text
 
 

@@ -70,9 +70,28 @@ def _make_backend(dist_options, options):
         made._timeout = options._timeout
     made.group_name = dist_options.group_id
     made.global_ranks_in_group = dist_options.global_ranks_in_group
-    return _backend.Backend(
-        dist_options.store, dist_options.group_rank, dist_options.group_size, made
-    )
+    store, rank = dist_options.store, dist_options.group_rank
+    size = dist_options.group_size
+    store.set(f"size{rank}", str(size))
+    try:
+        return _backend.Backend(store, rank, size, made)
+    except torch.distributed.DistBackendError as error:
+        why = _other_size(store, rank, size)
+        if not why:
+            raise
+        raise torch.distributed.DistBackendError(f"{error}\n  cause: {why}") from error
+
+
+def _other_size(store, rank, size):
+    """Whether a rank was told of another world size: what to say, or ""."""
+    for other in range(size):
+        key = f"size{other}"
+        if store.check([key]) and int(store.get(key)) != size:
+            return (
+                f"this rank, {rank}, has a world size of {size}, and rank {other} one "
+                f"of {int(store.get(key))}; give all the same"
+            )
+    return ""
 
 
 def _end_groups():

@@ -14,6 +14,7 @@ Work::Work(int rank, What what)
                  what.title == nullptr ? std::nullopt
                                        : std::optional<std::vector<at::Tensor>>(
                                              std::move(what.inputs))),
+      title_(what.title == nullptr ? "rondo" : what.title),
       outputs_(std::move(what.outputs)),
       sequence_(what.sequence),
       pid_(getpid()),
@@ -44,8 +45,15 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     Runner::step_aside();
   }
   std::unique_lock lock(mutex_);
-  TORCH_CHECK(wait_or_throw(cv_, lock, deadline, [&] { return completed_; }),
-              "Operation timed out!");
+  const bool over =
+      wait_or_throw(cv_, lock, deadline, [&] { return completed_; });
+  // PyTorch's own text, with what it was.
+  TORCH_CHECK_WITH(DistBackendError, over, title_,
+                   ": Operation timed out! It was not over when wait() had "
+                   "waited for ",
+                   timeout.count(),
+                   " ms; it goes on, until the group's own "
+                   "timeout");
   if (exception_) std::rethrow_exception(exception_);
   return true;
 }

@@ -40,6 +40,7 @@ class Work final : public c10d::Work {
   uint64_t getSequencenumber() const override { return sequence_; }
 
  private:
+  const char* const title_;
   const std::vector<at::Tensor> outputs_;
   const uint64_t sequence_;
   const pid_t pid_;  // who runs it; a forked child has its copy only

@@ -49,6 +49,11 @@ def init(comm=None, process_sets=None):
     if _process.job is None:
         _process.job = Job(settings)
     job = _process.job
+    if settings.is_added:
+        from .elastic.regroup import Regroup
+
+        Regroup.enter(job, settings)
+        return  # the others do not make their process sets again
     start(job.meet(), job.rank, job.size, settings)
     sets.made_at_init(process_sets)
 
@@ -68,8 +73,10 @@ def start(store, rank, size, settings):
 def shutdown():
     """Leaves the other ranks. init() may be called again, on all of them."""
     from . import operations
+    from .elastic.regroup import end_growth
 
     if _process.engine is not None:
+        end_growth()
         _process.engine.close()
         _process.engine = None
         _process.hosts = None

@@ -83,6 +83,10 @@ class Coordinator:
         """The ranks that have shut down."""
         return set(self._gone)
 
+    def has_decided(self):
+        """Whether take() would give something."""
+        return bool(self._ready)
+
     def take(self):
         """What was decided since the last call: (ranks, Decision) pairs."""
         taken = []

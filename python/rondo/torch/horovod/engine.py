@@ -4,13 +4,16 @@ An operation that a thread asks for is told to rank 0, whose Coordinator decides
 which operations the ranks run and in which order; each runs them as it hears. On
 rank 0 one thread listens, and another runs what was decided; on the others, which
 hear only of decisions, one thread does both. While rank 0 runs an operation, what
-gets ready meanwhile gathers, and small tensors of it are reduced at once.
+gets ready meanwhile gathers, and small tensors of it are reduced at once. Requests of
+the others gather too, while a thread of theirs sends those before; who waits for an
+operation sends what is left itself.
 
 A failure of an operation that the ranks do not agree on is that operation's.
 All others are final: what is under way and what is asked for later fails with
 the same text.
 """
 
+import collections
 import contextlib
 import logging
 import os
@@ -50,6 +53,9 @@ class Engine:
         self.groups = {0: Group(store, range(size), rank, settings, "hvd")}
         self._post = Post(self.groups[0].backend)
         self._telling = threading.Lock()  # held while sending to rank 0
+        self._untold = collections.deque()  # requests that rank 0 has not been sent
+        self._to_tell = threading.Event()  # there may be some
+        self._next_look = 0.0  # for what is late
         self._told = threading.Condition()  # guards the coordinator
         self._coordinator = Coordinator(size, settings) if rank == 0 else None
         self._ended = False  # close() wants the threads to end
@@ -60,6 +66,8 @@ class Engine:
             self._start(self._decide)
         if size > 1:
             self._start(self._hear_requests if rank == 0 else self._hear_decisions)
+        if rank > 0:
+            self._start(self._keep_telling)
 
     def _start(self, loop):
         def guarded():
@@ -92,15 +100,14 @@ class Engine:
             if request.kind != "join":  # which waits for as long as the others work
                 self._since[key] = time.monotonic()
         self._timeline.begin(request.name, f"NEGOTIATE_{request.kind.upper()}")
-        try:
-            self._tell(request)
-        except dist.DistBackendError as error:
-            self._fail(str(error))
+        self._tell(request)
         return entry
 
     def wait(self, entry):
         """The outcome of an operation, when it has one."""
         self._check_process(entry.request)
+        if not entry.done.is_set():
+            self._send_untold()
         while not entry.done.wait(1.0):
             self._watch()
         if entry.error is not None:
@@ -134,15 +141,16 @@ class Engine:
             self._closed = True
             lost = bool(self._failure)
         if not lost:
-            with contextlib.suppress(dist.DistBackendError):
-                self._tell(Request("shutdown", "shutdown"))
-                self._settled.wait(_GOODBYE)
+            self._tell(Request("shutdown", "shutdown"))
+            self._send_untold()
+            self._settled.wait(_GOODBYE)
         self._fail("hvd.shutdown() was called")
         for group in self.groups.values():
             group.close("hvd.shutdown() was called")
         with self._told:
             self._ended = True
             self._told.notify()
+        self._to_tell.set()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(_GOODBYE)
@@ -154,15 +162,34 @@ class Engine:
         if self.rank == 0:
             self._hear(0, [request])
         else:
+            self._untold.append(request)
+            self._to_tell.set()
+
+    def _send_untold(self):
+        """Tells rank 0 what it has not been told, in one message."""
+        try:
             with self._telling:
-                self._post.send(0, [request])
+                requests = []
+                while self._untold:
+                    requests.append(self._untold.popleft())
+                if requests:
+                    self._post.send(0, requests)
+        except dist.DistBackendError as error:
+            self._fail(str(error))
+
+    def _keep_telling(self):
+        while not self._ended:
+            self._to_tell.wait()
+            self._to_tell.clear()
+            self._send_untold()
 
     def _hear(self, rank, requests):
         now = time.monotonic()
         with self._told:
             for request in requests:
                 self._coordinator.submit(rank, Request(*request), now)
-            self._told.notify()
+            if self._coordinator.has_decided():
+                self._told.notify()
 
     def _watch(self):
         """Rank 0 reports what is late, unless it is late itself."""
@@ -182,13 +209,20 @@ class Engine:
         """What is to be run next; waits for it. None: the end."""
         with self._told:
             while not self._ended:
-                for warning in self._coordinator.stalled(time.monotonic()):
-                    log.warning("rondo.torch: %s", warning)
+                self._look_for_the_late(time.monotonic())
                 decisions = self._coordinator.take()
                 if decisions:
                     return decisions
                 self._told.wait(self._tick())
         return None
+
+    def _look_for_the_late(self, now):
+        """From time to time: there may be many operations that wait."""
+        if now < self._next_look:
+            return
+        self._next_look = now + self._tick()
+        for warning in self._coordinator.stalled(now):
+            log.warning("rondo.torch: %s", warning)
 
     def _decide(self):
         while (decisions := self._decided()) is not None:

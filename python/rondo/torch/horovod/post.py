@@ -8,6 +8,7 @@ import torch
 # the text, whose rest follows as a second message where it is longer.
 _FRAME = 1024
 _LENGTH = 8
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _FIRST = 1  # tags
 _REST = 2
 
@@ -20,7 +21,7 @@ class Post:
         self._backend = backend
 
     def send(self, rank, message):
-        text = json.dumps(message, separators=(",", ":")).encode()
+        text = _encode(message).encode()
         data = len(text).to_bytes(_LENGTH, "little") + text
         frame = bytearray(_FRAME)
         frame[: min(len(data), _FRAME)] = data[:_FRAME]

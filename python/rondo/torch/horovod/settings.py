@@ -25,6 +25,8 @@ class Settings:
     connect_timeout: float = 120.0
     timeout: float = 300.0  # of an operation that all ranks have begun
     timeline: str = ""
+    may_grow: bool = False  # the launcher may add ranks
+    is_added: bool = False  # this process is one of those
 
     @classmethod
     def from_environment(cls):
@@ -39,4 +41,6 @@ class Settings:
             connect_timeout=_number("RONDO_CONNECT_TIMEOUT", cls.connect_timeout),
             timeout=_number("RONDO_TIMEOUT", cls.timeout),
             timeline=os.environ.get("HOROVOD_TIMELINE", ""),
+            may_grow="RONDO_MAX_RANKS" in os.environ,
+            is_added="RONDO_ADDED" in os.environ,
         )

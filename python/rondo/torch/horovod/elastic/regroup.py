@@ -1,10 +1,11 @@
-"""Regroup: how the ranks that are left meet again.
+"""Regroup: how the ranks that are left, and those that are added, meet again.
 
 Whoever hears that the group has failed says in the job's store that it is alive,
 on a thread of its own, so that one that is busy computing is not taken for lost.
 Those that have come to meet wait for the others for a while; then one of them
 writes down who is in the next group. Ranks of the job stay the names by which
-they know each other; their numbers in the group are by that order.
+they know each other; their numbers in the group are by seniority, so that rank 0 is
+one that has the state.
 
 One that is to decide and does not, because it was lost or stands still, must not
 hold up the others, nor, when it goes on, make a group of its own. So one other may
@@ -20,6 +21,7 @@ import math
 
 from .. import basics
 from ..settings import Settings
+from .newcomers import Newcomers
 
 # The time for all that are left to hear of a failure and to say that they are
 # alive. In slices, so that a machine that stands still counts as one of them.
@@ -61,6 +63,8 @@ class Regroup:
     for them. The first group is that of hvd.init()."""
 
     _of_process = None
+    is_newcomer = False  # it has not been in a group with the others' state yet
+    is_running = False  # a function that goes on when ranks are lost
 
     @classmethod
     def of_process(cls):
@@ -72,11 +76,32 @@ class Regroup:
         one.watch()
         return one
 
+    @classmethod
+    def enter(cls, job, settings):
+        """Joins a job that runs: of a process that was added to it."""
+        one = cls._of_process = cls(job)
+        one.is_newcomer = True
+        members = None
+        while members is None or job.rank not in members:
+            one._number = one.newcomers().enter(job.rank)
+            meeting = one._meeting()
+            one._announce()
+            if _comes(meeting, ["members"], settings.connect_timeout):
+                members = json.loads(meeting.get("members"))
+        if not one._begin(members, settings):
+            one.meet_again(True)
+
     def __init__(self, job):
         self._job = job
+        self._newcomers = None
         self.members = list(range(job.size))
         self._number = 0
         self._store = None  # of a group that was made by a meeting
+
+    def newcomers(self):
+        if self._newcomers is None:
+            self._newcomers = Newcomers(self._job.part("newcomers"))
+        return self._newcomers
 
     def watch(self):
         """Says that this rank is alive when its group fails."""
@@ -97,10 +122,10 @@ class Regroup:
             return []
         return [r for r in self.members if not self._store.check([f"up{r}"])]
 
-    def _decide(self, meeting, settings):
+    def _decide(self, meeting, settings, invited=()):
         """Who is in the next group: the same for all that ask. None if the one that
         was to say so did not in time."""
-        keys = {rank: f"alive{rank}" for rank in self.members}
+        keys = {rank: f"alive{rank}" for rank in [*self.members, *invited]}
         if not _comes(meeting, list(keys.values()), _SETTLE):
             late = [keys[rank] for rank in self._connecting()]
             if late:
@@ -124,7 +149,10 @@ class Regroup:
             basics.leave(failed)
             failed = True
             self._announce()
-            members = self._decide(self._meeting(), settings)
+            invited = []
+            if settings.may_grow:
+                invited = self.newcomers().invite(self._number)
+            members = self._decide(self._meeting(), settings, invited)
             if members is None:
                 self._number += 1
                 continue
@@ -133,16 +161,40 @@ class Regroup:
                     f"rank {self._job.rank} was too late: ranks {members} go on "
                     "without it"
                 )
-            self.members = members
-            self._store = self._job.part(f"group{self._number}")
-            self._number += 1
-            try:
-                rank = members.index(self._job.rank)
-                basics.start(self._store, rank, len(members), settings)
-                self._store.set(f"up{self._job.rank}", "1")
-                self.watch()
+            if self._begin(members, settings):
                 return
-            except RuntimeError:
-                # One more was lost before the others could connect to it.
-                if len(members) == 1:
-                    raise
+
+    def _begin(self, members, settings):
+        """Enters the group that a meeting has decided on. False if one more was lost
+        before the others could connect to it."""
+        self.members = members
+        self._store = self._job.part(f"group{self._number}")
+        self._number += 1
+        try:
+            rank = members.index(self._job.rank)
+            basics.start(self._store, rank, len(members), settings)
+            self._store.set(f"up{self._job.rank}", "1")
+            self.watch()
+        except RuntimeError:
+            if len(members) == 1:
+                raise
+            return False
+        return True
+
+
+def somebody_waits():
+    """Whether rank 0, which looks for all, sees newcomers."""
+    one = Regroup._of_process
+    if one is None or not basics.process().settings.may_grow or basics.rank() != 0:
+        return False
+    return one.newcomers().are_waiting()
+
+
+def end_growth():
+    """This rank leaves: newcomers that still wait are told that the job is over,
+    unless it leaves the others by an error."""
+    process = basics.process()
+    one = Regroup._of_process or Regroup(process.job)
+    if process.settings.may_grow and not one.is_running:
+        with contextlib.suppress(RuntimeError):  # the store may be gone
+            one.newcomers().end()

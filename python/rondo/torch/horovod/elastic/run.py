@@ -1,4 +1,4 @@
-"""run: a training function that goes on when ranks are lost."""
+"""run: a training function that goes on when ranks are lost or added."""
 
 import functools
 import logging
@@ -22,8 +22,9 @@ def _rank_0_says(yes):
 def run(func):
     """Decorates func(state, ...): where an operation fails because a rank was
     lost, the state goes back to its last commit, the ranks that are left meet, and
-    func is called again. A failure that comes back though no rank was lost, without
-    a commit in between or many times, is raised."""
+    func is called again. So it is, with the state as it is, when ranks are added. A
+    failure that comes back though no rank was lost, without a commit in between or
+    many times, is raised."""
 
     @functools.wraps(func)
     def wrapper(state, *args, **kwargs):
@@ -31,7 +32,9 @@ def run(func):
             basics.init()
         regroup = Regroup.of_process()
         patience = Patience()
-        failure, skip_sync, again = None, False, False
+        # The others have begun again when a newcomer begins.
+        failure, skip_sync, again = None, False, regroup.is_newcomer
+        regroup.is_newcomer, regroup.is_running = False, True
         while True:
             try:
                 if again:
@@ -40,7 +43,9 @@ def run(func):
                     state.on_reset()
                 if not skip_sync:
                     state.sync()
-                return func(state, *args, **kwargs)
+                result = func(state, *args, **kwargs)
+                regroup.is_running = False
+                return result
             except HorovodInternalError as error:
                 log.warning("rondo.torch: %s; going back to the last commit", error)
                 failure, skip_sync = error, False

@@ -13,6 +13,7 @@ from ..functions import (
 )
 from ..reductions import Max
 from ..synchronous import allreduce
+from .regroup import somebody_waits
 from .sampler import ElasticSampler
 
 
@@ -49,8 +50,10 @@ class State:
         self._commits += 1
 
     def check_host_updates(self):
-        """Raises HostsUpdatedInterrupt, on all ranks, if one was told so."""
-        told = torch.tensor([int(self._hosts_updated)])
+        """Raises HostsUpdatedInterrupt, on all ranks, if one was told so, or if
+        there are ranks to be taken in."""
+        updated = self._hosts_updated or somebody_waits()
+        told = torch.tensor([int(updated)])
         if allreduce(told, name="elastic.hosts_updated", op=Max).item():
             raise HostsUpdatedInterrupt()
 

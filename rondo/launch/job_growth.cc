@@ -1,0 +1,73 @@
+// Job, while it grows: ranks are added where a discovery finds room for them.
+#include <algorithm>
+
+#include "rondo/launch/job.h"
+
+namespace rondo {
+
+void Job::watch_hosts() {
+  discovery_ = std::make_unique<HostDiscovery>(
+      *loop_, options_.discovery,
+      [this](const auto& found) { take_hosts(found); });
+  discovery_->begin();
+}
+
+void Job::take_hosts(const Result<std::vector<Host>>& found) {
+  // One that has ended well says that there is no more work.
+  if (ending_ || exit_code_ || one_is_done_) return discovery_->stop();
+  if (!found.ok()) {
+    // Once, though it is asked every second.
+    if (found.status().message() != last_trouble_)
+      output_.say(
+          fmt::format("rondo: --host-discovery-script: {}; the job goes "
+                      "on as it is",
+                      found.status().message()));
+    last_trouble_ = found.status().message();
+    return;
+  }
+  last_trouble_.clear();
+  forget_hosts_but(*found);
+  const int running = static_cast<int>(still_running().size());
+  const int room =
+      std::min(options_.max_ranks - running, kMaxRanks - rank_count());
+  for (const HostRanks& more :
+       free_slots(*found, slots_used_, rank_count(), room))
+    add_ranks(more);
+}
+
+void Job::add_ranks(const HostRanks& more) {
+  ranks_.resize(ranks_.size() + static_cast<size_t>(more.count));
+  output_.grow(more.count);
+  const Status status = add_ranks_(more);
+  if (status.ok()) {
+    output_.say(fmt::format("rondo: adding {} on {}",
+                            names_of(*agents_.back().link), more.host));
+    return;
+  }
+  for (int i = 0; i < more.count; ++i)
+    ranks_[more.first_rank + i].exited = true;
+  slots_used_[more.host] += more.count;
+  failed_ranks_ += more.count;
+  output_.say("rondo: " + status.message());
+}
+
+void Job::forget_hosts_but(const std::vector<Host>& listed) {
+  std::erase_if(slots_used_, [&](const auto& used) {
+    const auto is_it = [&](const Host& host) {
+      return host.name == used.first;
+    };
+    const auto is_there = [&](const Agent& agent) {
+      return agent.link->host() == used.first && !agent.link->closed();
+    };
+    return std::none_of(listed.begin(), listed.end(), is_it) &&
+           std::none_of(agents_.begin(), agents_.end(), is_there);
+  });
+}
+
+void Job::do_without(const AgentLink& link, const std::string& reason) {
+  failed_ranks_ += link.spec().count;
+  output_.say(fmt::format("rondo: cannot add {} on {}: {}", names_of(link),
+                          link.host(), reason));
+}
+
+}  // namespace rondo
