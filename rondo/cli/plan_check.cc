@@ -13,7 +13,6 @@
 
 #include "rondo/base/cores.h"
 #include "rondo/launch/process.h"
-#include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/units.h"
 #include "rondo/planner/step_replay.h"
 
@@ -56,12 +55,14 @@ std::string bits(double bytes_per_s) {
   return fmt::format("{:.0f}bit", 8 * bytes_per_s);
 }
 
-// The job in a lab that is there for it, above all else that the machine does.
+// The job in a lab that is there for it. Its processes run as soon as they have
+// something to do, whatever else the machine does: on hosts of their own they
+// would.
 std::string lab_command(const std::string& rondo, const Method& method,
                         const Network& network, const std::string& file) {
   const std::string self = quoted(rondo);
   std::string command = fmt::format(
-      "nice -n -19 {} lab with --name plan_{} --hosts {} --rate {}", self,
+      "chrt --rr 1 {} lab with --name plan_{} --hosts {} --rate {}", self,
       getpid(), network.hosts + method.spare, bits(network.link));
   if (network.racks > 1)
     command += fmt::format(
@@ -129,18 +130,13 @@ Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
   RONDO_RETURN_IF_ERROR(check(report.network));
   RONDO_ASSIGN_OR_RETURN(const std::string rondo, own_path());
   RONDO_ASSIGN_OR_RETURN(const auto methods, methods_to_check(report, names));
+  RONDO_ASSIGN_OR_RETURN(auto checked, predict_lab(report, methods));
   const Network network = lab_network(report.network);
-  std::vector<CheckedMethod> checked;
-  for (const Method& method : methods) {
-    CheckedMethod one{.method = method};
-    RONDO_ASSIGN_OR_RETURN(
-        const MethodPrediction predicted,
-        predict_method(method, network, report.workload, report.options));
-    one.predicted = predicted.step;
-    one.predicted_bytes = predicted.worker_bytes;
+  for (CheckedMethod& one : checked) {
+    const Method& method = one.method;
     std::fprintf(stderr, "rondo plan: %s in a lab, steps of about %s\n",
                  method.name().c_str(),
-                 seconds_text(predicted.step.step).c_str());
+                 seconds_text(one.predicted.step).c_str());
     const auto job = ReplayJob::make(method, network, report.workload,
                                      report.options.step.stragglers);
     RONDO_ASSIGN_OR_RETURN(const auto file, JobFile::write(job.to_json()));
@@ -148,7 +144,6 @@ Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
         const std::string said,
         output_of(lab_command(rondo, method, network, file->path())));
     RONDO_ASSIGN_OR_RETURN(one.measured, times_in(said));
-    checked.push_back(std::move(one));
   }
   return checked;
 }
