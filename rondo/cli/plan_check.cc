@@ -55,14 +55,13 @@ std::string bits(double bytes_per_s) {
   return fmt::format("{:.0f}bit", 8 * bytes_per_s);
 }
 
-// The job in a lab that is there for it. Its processes run as soon as they have
-// something to do, whatever else the machine does: on hosts of their own they
-// would.
+// The job in a lab that is there for it, before most of what the machine does
+// otherwise: on hosts of its own it would have cores of its own.
 std::string lab_command(const std::string& rondo, const Method& method,
                         const Network& network, const std::string& file) {
   const std::string self = quoted(rondo);
   std::string command = fmt::format(
-      "chrt --rr 1 {} lab with --name plan_{} --hosts {} --rate {}", self,
+      "nice -n -10 {} lab with --name plan_{} --hosts {} --rate {}", self,
       getpid(), network.hosts + method.spare, bits(network.link));
   if (network.racks > 1)
     command += fmt::format(
@@ -93,8 +92,7 @@ Result<std::string> output_of(const std::string& command) {
 Result<ReplayTimes> times_in(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("0: {"))
-      return ReplayTimes::from_json(line.substr(3));
+    if (line.starts_with("0: {")) return ReplayTimes::from_json(line.substr(3));
   return error(Code::kInternal, "the lab's rank 0 said nothing: {}", text);
 }
 
@@ -107,10 +105,11 @@ Status check(const Network& network) {
     return error(Code::kInvalidArgument,
                  "--check is about links; take --hosts 2 or more");
   if (network.hosts > kMostHosts || network.racks > 2)
-    return error(Code::kInvalidArgument,
-                 "--check has all hosts on this machine: {} of them and 2 racks "
-                 "at most",
-                 kMostHosts);
+    return error(
+        Code::kInvalidArgument,
+        "--check has all hosts on this machine: {} of them and 2 racks "
+        "at most",
+        kMostHosts);
   if (network.workers % network.hosts != 0)
     return error(Code::kInvalidArgument,
                  "--check needs equally many workers on all hosts");

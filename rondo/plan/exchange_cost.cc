@@ -254,9 +254,8 @@ ExchangeCost served(const Method& method, const Network& network,
             ring.worker_bytes);
   }
   // There and back; sums leave when a part of all workers has arrived.
-  cost.startup =
-      2 * network.latency +
-      n * std::min(share * bytes / k, network.part) / network.link;
+  cost.startup = 2 * network.latency +
+                 n * std::min(share * bytes / k, network.part) / network.link;
   cost.seconds =
       std::max(seconds_of(network, cost.link_bytes, uplink) + cost.startup,
                ring.seconds);

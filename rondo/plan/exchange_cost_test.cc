@@ -25,9 +25,8 @@ double simulated(const Method& method, const Network& network, double bytes) {
     operation.ready.resize(operation.plans.size());
   }
   const auto ends =
-      simulate_network(
-          network, operations,
-          {.spare = method.spare, .in_order = !method.by_keys()})
+      simulate_network(network, operations,
+                       {.spare = method.spare, .in_order = !method.by_keys()})
           .value();
   double last = 0;
   for (const std::vector<double>& end : ends)

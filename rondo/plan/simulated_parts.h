@@ -37,9 +37,7 @@ struct Act {
   int done = 0;
 
   // Blocks that those who wait for it may have.
-  int released() const {
-    return done == blocks ? done : done / grain * grain;
-  }
+  int released() const { return done == blocks ? done : done / grain * grain; }
 };
 
 // The messages from one rank to another, in the order of both plans.

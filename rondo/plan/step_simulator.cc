@@ -53,9 +53,9 @@ class StepSimulator {
       if (exchange.gather)
         count += n * (n - 1) * (1 + bytes / network_.block);
       else
-        count +=
-            messages +
-            n * reduction_cost(method_, network_, bytes).worker_bytes / network_.block;
+        count += messages +
+                 n * reduction_cost(method_, network_, bytes).worker_bytes /
+                     network_.block;
     }
     return count;
   }
@@ -96,10 +96,10 @@ class StepSimulator {
       const int64_t count = std::llround(exchange.bytes / 4);
       SimulatedOperation operation;
       operation.element_bytes = element;
-      operation.plans = exchange.gather
-                            ? gather_plans(network_, count)
-                            : reduction_plans(method_, network_, count,
-                                              exchange.by_server);
+      operation.plans =
+          exchange.gather
+              ? gather_plans(network_, count)
+              : reduction_plans(method_, network_, count, exchange.by_server);
       for (const double slow : slowness_)
         operation.ready.push_back(exchange.ready * computation * slow);
       // Spare machines compute nothing, and wait for what comes.

@@ -98,15 +98,14 @@ std::string check_text(std::span<const CheckedMethod> checked) {
   std::vector<TextRow> rows = {{"", "bytes", "sent", "comm", "measured",
                                 "error", "step", "measured", "error"}};
   for (const CheckedMethod& one : checked)
-    rows.push_back({fmt::format("  {}", one.method.name()),
-                    bytes_text(one.predicted_bytes),
-                    bytes_text(one.measured.worker_bytes),
-                    seconds_text(one.predicted.communication),
-                    seconds_text(one.measured.communication),
-                    error_text(one.communication_error()),
-                    seconds_text(one.predicted.step),
-                    seconds_text(one.measured.step),
-                    error_text(one.step_error())});
+    rows.push_back(
+        {fmt::format("  {}", one.method.name()),
+         bytes_text(one.predicted_bytes), bytes_text(one.measured.worker_bytes),
+         seconds_text(one.predicted.communication),
+         seconds_text(one.measured.communication),
+         error_text(one.communication_error()),
+         seconds_text(one.predicted.step), seconds_text(one.measured.step),
+         error_text(one.step_error())});
   const auto& best = *std::ranges::min_element(
       checked, {}, [](const CheckedMethod& one) { return one.measured.step; });
   return fmt::format(

@@ -62,13 +62,13 @@ ordered_json to_object(const CheckedMethod& one) {
   const auto pair = [](double predicted, double measured) {
     return ordered_json{{"predicted", predicted}, {"measured", measured}};
   };
-  return {{"method", one.method.name()},
-          {"worker_bytes",
-           pair(one.predicted_bytes, one.measured.worker_bytes)},
-          {"communication_seconds",
-           pair(one.predicted.communication, one.measured.communication)},
-          {"step_seconds", pair(one.predicted.step, one.measured.step)},
-          {"rounds", one.measured.rounds}};
+  return {
+      {"method", one.method.name()},
+      {"worker_bytes", pair(one.predicted_bytes, one.measured.worker_bytes)},
+      {"communication_seconds",
+       pair(one.predicted.communication, one.measured.communication)},
+      {"step_seconds", pair(one.predicted.step, one.measured.step)},
+      {"rounds", one.measured.rounds}};
 }
 
 template <class T>
