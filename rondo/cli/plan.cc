@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "rondo/cli/command.h"
+#include "rondo/cli/plan_check.h"
 #include "rondo/planner/planner.h"
 
 namespace rondo {
@@ -36,8 +37,20 @@ Status write(const std::string& option, const std::string& file,
 }
 
 Status plan(const PlanOptions& options) {
-  RONDO_ASSIGN_OR_RETURN(const PlanReport report, make_plan(options));
+  if (!options.replay.empty()) return replay_file(options.replay);
+  RONDO_ASSIGN_OR_RETURN(PlanReport report, make_plan(options));
   std::fputs(to_text(report).c_str(), stdout);
+  if (options.check) {
+    std::fflush(stdout);
+    RONDO_ASSIGN_OR_RETURN(report.checked,
+                           check_in_lab(report, options.check_methods));
+    std::fputs(check_text(report.checked).c_str(), stdout);
+  } else if (!options.check_methods.empty()) {
+    // For bench/plan, which has measured them before.
+    RONDO_ASSIGN_OR_RETURN(const auto methods,
+                           methods_to_check(report, options.check_methods));
+    RONDO_ASSIGN_OR_RETURN(report.checked, predict_lab(report, methods));
+  }
   RONDO_RETURN_IF_ERROR(write("--json", options.json, to_json(report)));
   return write("--page", options.page, to_page(report));
 }
@@ -81,6 +94,12 @@ void add_options(CLI::App& command, PlanOptions& options) {
          "Deviation of the workers' times, as a share of a step");
   number("--price-per-hour", options.price_per_hour, "Of a machine");
   text("--examples", options.examples, "Of an epoch, for its price", "N");
+  command.add_flag("--check", options.check,
+                   "Also try the recommended and two other methods in a lab "
+                   "on this machine; needs root");
+  text("--methods", options.check_methods,
+       "With --check: these instead, such as 'ring; ps 2'", "NAMES");
+  command.add_option("--replay", options.replay)->group("");
   text("--json", options.json, "Also write all of it to this file", "FILE");
   text("--page", options.page, "Also write a page with plots", "FILE");
 }

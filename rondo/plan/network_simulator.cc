@@ -56,12 +56,14 @@ class NetworkSimulator {
 
   // Up and down of each machine, the memory of each rank, up and down of racks.
   void make_links() {
-    const auto add = [&](int count, double rate) {
-      for (int i = 0; i < count; ++i) links_.push_back({.rate = rate});
+    const auto add = [&](int count, double rate, double burst) {
+      for (int i = 0; i < count; ++i)
+        links_.push_back({.rate = rate, .burst = burst});
     };
-    add(2 * machines(), network_.link);
-    add(static_cast<int>(ranks_.size()), network_.local_rate);
-    if (network_.has_uplinks()) add(2 * network_.racks, network_.uplink);
+    add(2 * machines(), network_.link, network_.burst);
+    add(static_cast<int>(ranks_.size()), network_.local_rate, 0);
+    if (network_.has_uplinks())
+      add(2 * network_.racks, network_.uplink, network_.burst);
   }
 
   void add_acts(int rank) {
@@ -90,7 +92,8 @@ class NetworkSimulator {
           .operation = op,
           .bytes = static_cast<double>(range.count) * operation.element_bytes};
       act.blocks =
-          std::max(1, static_cast<int>(std::ceil(act.bytes / options_.block)));
+          std::max(1, static_cast<int>(std::ceil(act.bytes / piece())));
+      if (is_message(act.kind)) act.grain = grain(rank, action.peer);
       if (is_barrier(act.kind)) act.blocks = 1;
       if (action.after >= 0) {
         act.after = base + action.after;
@@ -105,6 +108,16 @@ class NetworkSimulator {
     ready_.resize(operations_.size(), std::vector<bool>(ranks_.size()));
     left_[static_cast<size_t>(op)][static_cast<size_t>(rank)] =
         static_cast<int>(plan.actions.size());
+  }
+
+  double piece() const { return network_.block / options_.pieces; }
+
+  // Pieces of blocks that arrive together, or that a server waits for.
+  int grain(int rank, int peer) const {
+    int blocks = host_of(rank) == host_of(peer) ? 1 : network_.streams;
+    if (std::max(rank, peer) >= network_.workers)
+      blocks = std::max(1, static_cast<int>(network_.part / network_.block));
+    return blocks * options_.pieces;
   }
 
   void join_channel(int i) {
@@ -178,7 +191,7 @@ class NetworkSimulator {
   // Blocks of `act` that what it waits for has given.
   int given(const Act& act) const {
     return act.after < 0 ? act.blocks
-                         : acts_[static_cast<size_t>(act.after)].done;
+                         : acts_[static_cast<size_t>(act.after)].released();
   }
 
   void progress(int i) {
@@ -225,7 +238,7 @@ class NetworkSimulator {
   }
 
   double block_bytes(const Act& act, int block) const {
-    return std::min(options_.block, act.bytes - block * options_.block);
+    return std::min(piece(), act.bytes - block * piece());
   }
 
   void serve(int number) {
@@ -240,13 +253,13 @@ class NetworkSimulator {
     Act& act = acts_[static_cast<size_t>(i)];
     const double bytes = block_bytes(act, act.sent++);
     if (act.sent == act.blocks) ++channel.next_send;
-    double end = now_ + bytes / link.rate;
+    double end = link.send(now_, bytes);
     post(end, Event::Kind::kLinkFree, number, i);
     // The first byte may be through all links before the last has left.
     for (const int other : channel.others) {
       Link& next = links_[static_cast<size_t>(other)];
-      end = std::max(end, std::max(now_, next.free) + bytes / next.rate);
-      next.free = end;
+      end = std::max(end, next.send(now_, bytes));
+      next.free = std::max(next.free, end - next.burst);
     }
     post(end + channel.latency, Event::Kind::kArrival, c);
   }

@@ -2,6 +2,7 @@
 // folder.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <queue>
 #include <tuple>
@@ -30,9 +31,13 @@ struct Act {
   int channel = -1;
   double bytes = 0;
   int blocks = 1;
+  int grain = 1;    // blocks that are of use only together
   int sent = 0;     // of a send: blocks that were given to the link
   int arrived = 0;  // of a receive
   int done = 0;
+
+  // Blocks that those who wait for it may have.
+  int released() const { return done == blocks ? done : done / grain * grain; }
 };
 
 // The messages from one rank to another, in the order of both plans.
@@ -49,13 +54,22 @@ struct Channel {
 
 struct Link {
   double rate = 1;
-  double free = 0;  // the second at which it has sent all it was given
+  double burst = 0;  // seconds that it may be ahead of its rate
+  // The second at which it has sent all, at its rate. What was sent before the
+  // step has used the burst up.
+  double free = 0;
   bool busy = false;
   double turn = 0;  // the tag of the channel that it serves
   // Channels with a block, by tag.
   std::priority_queue<std::pair<double, int>,
                       std::vector<std::pair<double, int>>, std::greater<>>
       waiting = {};
+
+  // The second at which bytes are through that come to it at `now`.
+  double send(double now, double bytes) {
+    free = std::max(free, now - burst) + bytes / rate;
+    return std::max(now, free);
+  }
 };
 
 // One rank's way through its plans.

@@ -119,6 +119,7 @@ Result<Network> network_of(const PlanOptions& options) {
                  "--hosts {} --racks {}: there are 1 to {} of them",
                  options.hosts, options.racks, options.workers);
   Network network;
+  network.payload = kEthernetPayload;
   network.workers = static_cast<int>(options.workers);
   network.hosts =
       options.hosts > 0 ? static_cast<int>(options.hosts) : network.workers;

@@ -1,6 +1,7 @@
 // The planner: what `rondo plan` does.
 #pragma once
 
+#include "rondo/planner/lab_check.h"
 #include "rondo/planner/plan_options.h"
 
 namespace rondo {
@@ -11,6 +12,7 @@ struct PlanReport {
   Workload workload;
   PredictOptions options;
   Prediction prediction;
+  std::vector<CheckedMethod> checked;  // where that was asked for
 };
 
 Result<PlanReport> make_plan(const PlanOptions& options);

@@ -11,7 +11,8 @@ using nlohmann::ordered_json;
 ordered_json to_object(const Network& network) {
   return {{"workers", network.workers}, {"hosts", network.hosts},
           {"link", network.link},       {"latency", network.latency},
-          {"racks", network.racks},     {"uplink", network.uplink}};
+          {"racks", network.racks},     {"uplink", network.uplink},
+          {"payload", network.payload}};
 }
 
 ordered_json to_object(const Workload& workload) {
@@ -57,6 +58,19 @@ ordered_json to_object(const Sweep& sweep) {
   return {{"at", sweep.at}, {"efficiency", curves}};
 }
 
+ordered_json to_object(const CheckedMethod& one) {
+  const auto pair = [](double predicted, double measured) {
+    return ordered_json{{"predicted", predicted}, {"measured", measured}};
+  };
+  return {
+      {"method", one.method.name()},
+      {"worker_bytes", pair(one.predicted_bytes, one.measured.worker_bytes)},
+      {"communication_seconds",
+       pair(one.predicted.communication, one.measured.communication)},
+      {"step_seconds", pair(one.predicted.step, one.measured.step)},
+      {"rounds", one.measured.rounds}};
+}
+
 template <class T>
 ordered_json to_list(const std::vector<T>& items) {
   ordered_json list = ordered_json::array();
@@ -77,6 +91,7 @@ std::string to_json(const PlanReport& report) {
       {"best_servers", prediction.best_servers},
       {"best_servers_step_seconds", prediction.best_servers_step},
       {"rates_needed", to_list(prediction.rates)},
+      {"checked", to_list(report.checked)},
       {"by_workers", to_object(prediction.workers)},
       {"by_rate", to_object(prediction.rate)}};
   // A graph's file may have any name.
