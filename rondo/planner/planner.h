@@ -11,6 +11,7 @@ struct PlanReport {
   Workload workload;
   PredictOptions options;
   Prediction prediction;
+  std::optional<LinkSurvey> measured;  // the links, where they were
 };
 
 Result<PlanReport> make_plan(const PlanOptions& options);

@@ -12,15 +12,15 @@ struct Open {
   double bytes = 0;
 };
 
+}  // namespace
+
 // A ring cuts a bucket into one part for each rank, and passes each on from
 // rank to rank: parts of 1 MiB take several times longer than a message's
 // latency, even at 10 Gbit/s.
-double usual_bytes(int ranks) {
+double usual_bucket_bytes(int ranks) {
   constexpr double kMiB = 1 << 20;
   return kMiB * std::clamp(ranks, 4, 25);
 }
-
-}  // namespace
 
 std::vector<size_t> in_order_of_readiness(
     const std::vector<GradientAndVariable>& gradients) {
@@ -36,7 +36,8 @@ std::vector<size_t> in_order_of_readiness(
 std::vector<std::vector<size_t>> plan_buckets(
     const std::vector<GradientAndVariable>& gradients,
     const BucketOptions& options, int ranks) {
-  const double later = options.bytes > 0 ? options.bytes : usual_bytes(ranks);
+  const double later =
+      options.bytes > 0 ? options.bytes : usual_bucket_bytes(ranks);
   std::vector<std::vector<size_t>> buckets;
   std::map<DType, Open> open;
   const auto close = [&](Open& bucket) {

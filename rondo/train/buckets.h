@@ -16,6 +16,9 @@ struct BucketOptions {
   bool operator==(const BucketOptions&) const = default;
 };
 
+// Bytes of a bucket behind the first, unless options say otherwise.
+RONDO_API double usual_bucket_bytes(int ranks);
+
 // Numbers of the gradients that are not empty, in the order in which they
 // become ready.
 //
