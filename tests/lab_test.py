@@ -245,6 +245,31 @@ def test_a_job_finds_itself(hosts):
     assert "3 ranks, tcp" in done.stdout
 
 
+def test_servers_have_hosts_of_their_own():
+    name = f"{NAME}_s"
+    shape = ["--hosts", "5", "--name", name, "--topology", "racks", "--rate", "none"]
+    say = ["sh", "-c", "echo $LAB_HOST $RONDO_WORLD_SIZE $RONDO_SERVERS"]
+    done = subprocess.run(
+        [RONDO, "lab", "with", *shape, "--", RONDO, "lab", "run", "-n", "3"]
+        + ["--servers", "2", "--", *say],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    # Three hosts are in the first rack, and each rack gives one of its own.
+    ranks = sorted(done.stdout.splitlines())
+    assert ranks == ["0: h0 3 2", "1: h1 3 2", "2: h3 3 2"]
+    assert traces(name) == []
+
+
+def test_a_host_is_left_for_ranks(hosts):
+    done = lab(
+        *["run", "--name", NAME, "-n", "1", "--servers", "3", "--", "true"], check=False
+    )
+    assert done.returncode and "has to be left" in done.stderr
+
+
 def on_ranks(count, *command):
     return lab("run", "--name", NAME, "-n", str(count), "--", *command)
 

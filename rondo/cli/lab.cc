@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "rondo/base/status.h"
 #include "rondo/cli/command.h"
+#include "rondo/launch/process.h"
 
 namespace rondo {
 namespace {
@@ -46,6 +48,9 @@ Result<std::string> find_script() {
 // Returns only when it fails.
 Status run_script(const CommandLine& line) {
   RONDO_ASSIGN_OR_RETURN(std::string script, find_script());
+  // It starts parameter servers, which are this command.
+  RONDO_ASSIGN_OR_RETURN(const std::string self, own_path());
+  setenv("LAB_RONDO", self.c_str(), 1);
   std::vector<std::string> words = {script};
   const auto verb = std::ranges::find(line.arguments, "lab");
   words.insert(words.end(), verb + 1, line.arguments.end());

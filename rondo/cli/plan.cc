@@ -8,6 +8,7 @@
 #include "rondo/base/env.h"
 #include "rondo/cli/command.h"
 #include "rondo/cli/measured_links.h"
+#include "rondo/cli/plan_check.h"
 #include "rondo/launch/outer_job.h"
 #include "rondo/planner/planner.h"
 
@@ -134,6 +135,7 @@ Result<bool> measure(const PlanArguments& args, const std::vector<Host>& hosts,
 
 Status plan(PlanArguments& args) {
   PlanOptions& options = args.options;
+  if (!options.replay.empty()) return replay_file(options.replay);
   RONDO_ASSIGN_OR_RETURN(const std::vector<Host> hosts, named_hosts(args));
   RONDO_RETURN_IF_ERROR(set_workers(hosts, options));
   if (args.measure) {
@@ -143,8 +145,14 @@ Status plan(PlanArguments& args) {
     RONDO_ASSIGN_OR_RETURN(const bool here, measure(args, hosts, options));
     if (!here) return {};
   }
-  RONDO_ASSIGN_OR_RETURN(const PlanReport report, make_plan(options));
+  RONDO_ASSIGN_OR_RETURN(PlanReport report, make_plan(options));
   std::fputs(to_text(report).c_str(), stdout);
+  if (options.check) {
+    std::fflush(stdout);
+    RONDO_ASSIGN_OR_RETURN(report.checked,
+                           check_in_lab(report, options.check_methods));
+    std::fputs(check_text(report.checked).c_str(), stdout);
+  }
   RONDO_RETURN_IF_ERROR(write("--json", options.json, to_json(report)));
   return write("--page", options.page, to_page(report));
 }
@@ -213,6 +221,12 @@ void add_options(CLI::App& command, PlanArguments& args) {
          "Deviation of the workers' times, as a share of a step");
   number("--price-per-hour", options.price_per_hour, "Of a machine");
   text("--examples", options.examples, "Of an epoch, for its price", "N");
+  command.add_flag("--check", options.check,
+                   "Also try the recommended and two other methods in a lab "
+                   "on this machine; needs root");
+  text("--methods", options.check_methods,
+       "With --check: these instead, such as 'ring; ps 2'", "NAMES");
+  command.add_option("--replay", options.replay)->group("");
   text("--json", options.json, "Also write all of it to this file", "FILE");
   text("--page", options.page, "Also write a page with plots", "FILE");
 }

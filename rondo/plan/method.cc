@@ -1,5 +1,7 @@
 #include "rondo/plan/method.h"
 
+#include <charconv>
+
 namespace rondo {
 
 std::string_view name_of(MethodKind kind) {
@@ -24,6 +26,44 @@ std::string Method::name() const {
   if (factors) name += ", factors";
   if (bf16) name += ", bf16";
   return name;
+}
+
+Result<Method> method_named(std::string_view name) {
+  const auto wrong = [&] {
+    return error(Code::kInvalidArgument,
+                 "there is no method \"{}\"; there are naive, star, tree, "
+                 "butterfly, ring, direct, hierarchical, and with spare "
+                 "machines ps 1, hybrid 1, ...; behind a name may stand "
+                 "\", factors\" and \", bf16\"",
+                 name);
+  };
+  std::string_view left = name;
+  const auto take_off = [&](std::string_view end) {
+    if (!left.ends_with(end)) return false;
+    left.remove_suffix(end.size());
+    return true;
+  };
+  Method method;
+  method.bf16 = take_off(", bf16");
+  method.factors = take_off(", factors");
+  const size_t space = left.find(' ');
+  if (space != std::string_view::npos) {
+    const std::string_view number = left.substr(space + 1);
+    const char* end = number.data() + number.size();
+    const auto [rest, failed] =
+        std::from_chars(number.data(), end, method.spare);
+    if (failed != std::errc() || rest != end || method.spare < 1)
+      return wrong();
+    left = left.substr(0, space);
+  }
+  for (int kind = 0; kind <= static_cast<int>(MethodKind::kHybrid); ++kind) {
+    method.kind = static_cast<MethodKind>(kind);
+    if (name_of(method.kind) != left) continue;
+    const bool serves = method.kind == MethodKind::kServers ||
+                        method.kind == MethodKind::kHybrid;
+    if (serves == (method.spare > 0)) return method;
+  }
+  return wrong();
 }
 
 std::vector<Method> methods_for(const Network& network) {

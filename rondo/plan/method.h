@@ -41,6 +41,8 @@ struct Method {
 // How it is called on the command line and in the table; servers without their
 // number.
 std::string_view name_of(MethodKind kind);
+// The one of which this is the name; an error where there is none.
+Result<Method> method_named(std::string_view name);
 
 // Those that there are on this network, each in full precision and with whole
 // gradients; between hosts servers and the hybrid with 1, 2, 4, ... and as many

@@ -24,25 +24,30 @@ Algorithm algorithm_of(MethodKind kind) {
 // around the ring meanwhile.
 class SparePlans {
  public:
-  SparePlans(const Method& method, const Network& network, int64_t count)
-      : workers_(network.workers), spare_(method.spare) {
+  SparePlans(const Method& method, const Network& network, int64_t count,
+             std::span<const double> by_server)
+      : workers_(network.workers) {
     const double share = spare_share(method, network);
     ring_ = count - std::llround(share * static_cast<double>(count));
-    served_ = count - ring_;
+    divide(count - ring_, method.spare, by_server);
   }
 
   Plan of_worker(int rank) const {
     Plan plan;
     if (ring_ > 0)
       plan = ring_allreduce({.n = workers_, .rank = rank, .count = ring_});
-    for (int i = 0; i < spare_; ++i) plan.send(workers_ + i, slice(i), 0);
-    for (int i = 0; i < spare_; ++i) plan.recv(workers_ + i, slice(i), 1);
+    const int spare = static_cast<int>(slices_.size());
+    for (int i = 0; i < spare; ++i)
+      if (slice(i).count > 0) plan.send(workers_ + i, slice(i), 0);
+    for (int i = 0; i < spare; ++i)
+      if (slice(i).count > 0) plan.recv(workers_ + i, slice(i), 1);
     return plan;
   }
 
   // Gets its slice of all workers, adds up, and gives it back to them.
   Plan of_spare(int i) const {
     Plan plan;
+    if (slice(i).count == 0) return plan;
     int added = -1;
     for (int worker = 0; worker < workers_; ++worker)
       added = plan.recv_reduce(worker, slice(i), 0, added);
@@ -52,24 +57,39 @@ class SparePlans {
   }
 
  private:
-  Range slice(int i) const {
-    const Part part = part_of(served_, spare_, i);
-    return {Buffer::kOutput, ring_ + part.offset, part.count};
+  void divide(int64_t count, int spare, std::span<const double> by_server) {
+    double all = 0;
+    for (const double bytes : by_server) all += bytes;
+    double before = 0;
+    for (int i = 0; i < spare; ++i) {
+      Part part = part_of(count, spare, i);
+      if (all > 0) {
+        const auto until = [&](double bytes) {
+          return std::llround(bytes / all * static_cast<double>(count));
+        };
+        part.offset = until(before);
+        before += by_server[static_cast<size_t>(i)];
+        part.count = until(before) - part.offset;
+      }
+      slices_.push_back(
+          {Buffer::kOutput, ring_ + part.offset, part.count});
+    }
   }
+  const Range& slice(int i) const { return slices_[static_cast<size_t>(i)]; }
 
   const int workers_;
-  const int spare_;
   int64_t ring_ = 0;
-  int64_t served_ = 0;
+  std::vector<Range> slices_;  // by spare machine
 };
 
 }  // namespace
 
 std::vector<Plan> reduction_plans(const Method& method, const Network& network,
-                                  int64_t count) {
+                                  int64_t count,
+                                  std::span<const double> by_server) {
   std::vector<Plan> plans;
   if (method.spare > 0) {
-    const SparePlans made(method, network, count);
+    const SparePlans made(method, network, count, by_server);
     for (int rank = 0; rank < network.workers; ++rank)
       plans.push_back(made.of_worker(rank));
     for (int i = 0; i < method.spare; ++i) plans.push_back(made.of_spare(i));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "rondo/collectives/plan.h"
@@ -10,9 +11,11 @@
 namespace rondo {
 
 // Of all ranks, spare machines included, for `count` elements that are added
-// up over the workers.
+// up over the workers. Parameter servers get as much of them as `by_server`
+// says, or equally much.
 std::vector<Plan> reduction_plans(const Method& method, const Network& network,
-                                  int64_t count);
+                                  int64_t count,
+                                  std::span<const double> by_server = {});
 // For `count` elements of each worker that all workers get.
 std::vector<Plan> gather_plans(const Network& network, int64_t count);
 // Messages that all ranks together send for one reduction.

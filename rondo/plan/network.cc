@@ -30,6 +30,10 @@ Status Network::check() const {
                  "the rate of a link has to be more than zero");
   if (latency < 0)
     return error(Code::kInvalidArgument, "a latency is not negative");
+  if (!(payload > 0 && payload <= 1))
+    return error(Code::kInvalidArgument,
+                 "the share of a link that messages get is more than 0 and at "
+                 "most 1");
   if (racks < 1 || racks > hosts)
     return error(Code::kInvalidArgument,
                  "{} racks for {} hosts: there are 1 to {}", racks, hosts,
@@ -38,6 +42,14 @@ Status Network::check() const {
     return error(Code::kInvalidArgument,
                  "the rate of an uplink is not negative");
   return {};
+}
+
+Network Network::for_messages() const {
+  Network net = *this;
+  net.link *= payload;
+  net.uplink *= payload;
+  net.payload = 1;
+  return net;
 }
 
 int Network::host_of(int worker) const {

@@ -6,19 +6,26 @@
 // rack's switch. Spare machines are hosts of their own, spread over the racks.
 #pragma once
 
-#include <vector>
-
 #include "rondo/base/status.h"
 
 namespace rondo {
 
 inline constexpr int kMostWorkers = 1 << 16;
 
+// The share of a link's rate that is left for what programs send by TCP over
+// Ethernet: 1448 bytes of each frame, which takes 1538 with headers, checksum,
+// preamble and gap.
+inline constexpr double kEthernetPayload = 1448.0 / 1538;
+
 struct Network {
   int workers = 1;
   int hosts = 1;
   double link = 1.25e9;    // bytes a second, each way, of a host
   double latency = 50e-6;  // of a message between hosts, one way
+  double payload = 1;      // the share of the links' rates that messages get
+  // Seconds at its rate that a link lets through at once after a pause, as a
+  // shaper does. Wires do not.
+  double burst = 0;
   int racks = 1;
   double uplink = 0;  // bytes a second of a rack; 0: as much as anybody sends
   // Between workers of one host, and of its memory.
@@ -40,6 +47,8 @@ struct Network {
   int most_on_a_host() const;
   int rack_of(int host) const;
   bool has_uplinks() const { return racks > 1 && uplink > 0; }
+  // The same with links of the rate that messages get, of which all is payload.
+  Network for_messages() const;
 };
 
 }  // namespace rondo

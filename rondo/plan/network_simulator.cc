@@ -60,12 +60,14 @@ class NetworkSimulator {
 
   // Up and down of each machine, the memory of each rank, up and down of racks.
   void make_links() {
-    const auto add = [&](int count, double rate) {
-      for (int i = 0; i < count; ++i) links_.push_back({.rate = rate});
+    const auto add = [&](int count, double rate, double burst) {
+      for (int i = 0; i < count; ++i)
+        links_.push_back({.rate = rate, .burst = burst});
     };
-    add(2 * machines(), network_.link);
-    add(static_cast<int>(ranks_.size()), network_.local_rate);
-    if (network_.has_uplinks()) add(2 * network_.racks, network_.uplink);
+    add(2 * machines(), network_.link, network_.burst);
+    add(static_cast<int>(ranks_.size()), network_.local_rate, 0);
+    if (network_.has_uplinks())
+      add(2 * network_.racks, network_.uplink, network_.burst);
   }
 
   void add_acts(int rank) {
@@ -244,13 +246,13 @@ class NetworkSimulator {
     Act& act = acts_[static_cast<size_t>(i)];
     const double bytes = block_bytes(act, act.sent++);
     if (act.sent == act.blocks) ++channel.next_send;
-    double end = now_ + bytes / link.rate;
+    double end = link.send(now_, bytes);
     post(end, Event::Kind::kLinkFree, number, i);
     // The first byte may be through all links before the last has left.
     for (const int other : channel.others) {
       Link& next = links_[static_cast<size_t>(other)];
-      end = std::max(end, std::max(now_, next.free) + bytes / next.rate);
-      next.free = end;
+      end = std::max(end, next.send(now_, bytes));
+      next.free = std::max(next.free, end - next.burst);
     }
     post(end + channel.latency, Event::Kind::kArrival, c);
   }

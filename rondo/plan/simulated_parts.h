@@ -2,6 +2,7 @@
 // folder.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <queue>
 #include <tuple>
@@ -49,13 +50,20 @@ struct Channel {
 
 struct Link {
   double rate = 1;
-  double free = 0;  // the second at which it has sent all it was given
+  double burst = 0;  // seconds that it may be ahead of its rate
+  double free = 0;   // the second at which it has sent all, at its rate
   bool busy = false;
   double turn = 0;  // the tag of the channel that it serves
   // Channels with a block, by tag.
   std::priority_queue<std::pair<double, int>,
                       std::vector<std::pair<double, int>>, std::greater<>>
       waiting = {};
+
+  // The second at which bytes are through that come to it at `now`.
+  double send(double now, double bytes) {
+    free = std::max(free, now - burst) + bytes / rate;
+    return std::max(now, free);
+  }
 };
 
 // One rank's way through its plans.

@@ -16,7 +16,7 @@ class StepSimulator {
   StepSimulator(const Method& method, const Network& network,
                 const Workload& workload, const StepOptions& options)
       : method_(method),
-        network_(network),
+        network_(network.for_messages()),
         workload_(workload),
         options_(options),
         slowness_(slowness(network.workers, options.stragglers)),
@@ -96,7 +96,8 @@ class StepSimulator {
       operation.element_bytes = element;
       operation.plans = exchange.gather
                             ? gather_plans(network_, count)
-                            : reduction_plans(method_, network_, count);
+                            : reduction_plans(method_, network_, count,
+                                              exchange.by_server);
       for (const double slow : slowness_)
         operation.ready.push_back(exchange.ready * computation * slow);
       // Spare machines compute nothing, and wait for what comes.
@@ -116,7 +117,7 @@ class StepSimulator {
   }
 
   const Method& method_;
-  const Network& network_;
+  const Network network_;  // of messages
   const Workload& workload_;
   const StepOptions& options_;
   const std::vector<double> slowness_;
@@ -138,7 +139,8 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
                                           const Network& network,
                                           const Workload& workload) {
   if (network.workers == 1) return {};
-  if (method.by_keys()) return workload.keys;
+  if (method.by_keys())
+    return workload.keys_for ? workload.keys_for(method.spare) : workload.keys;
   if (method.factors && workload.with_factors)
     return workload.with_factors(network.workers, network.link,
                                  workload.flop_rate);

@@ -114,6 +114,45 @@ TEST(StepSimulator, HalfTheBytesTakeHalfTheTime) {
   EXPECT_NEAR(half.communication, whole.communication / 2, 0.01);
 }
 
+TEST(StepSimulator, HeadersTakeTheirShareOfALink) {
+  Network network = four_hosts();
+  const auto bare = simulate_step(kRing, network, lump(80e6, 1)).value();
+  network.payload = 0.8;
+  const auto times = simulate_step(kRing, network, lump(80e6, 1)).value();
+  EXPECT_NEAR(times.communication, bare.communication / 0.8, 1e-6);
+}
+
+TEST(StepSimulator, AShaperLetsABurstThrough) {
+  Network network{.workers = 2, .hosts = 2, .link = 1e6, .latency = 0};
+  const double whole =
+      simulate_step(kRing, network, lump(1e6, 1)).value().communication;
+  network.burst = 0.1;
+  const double ahead =
+      simulate_step(kRing, network, lump(1e6, 1)).value().communication;
+  EXPECT_NEAR(whole - ahead, 0.1, 0.01);
+  // A pause as long as the burst fills it again.
+  Workload twice = lump(1e6, 2);
+  twice.buckets = {{.bytes = 1e5, .ready = 0.5}, {.bytes = 1e5, .ready = 1}};
+  EXPECT_NEAR(simulate_step(kRing, network, twice).value().exposed, 0, 0.001);
+}
+
+TEST(StepSimulator, AServerMayGetMoreThanTheOthers) {
+  const Method method{.kind = MethodKind::kServers, .spare = 2};
+  Workload workload = lump(100e6, 1);
+  workload.keys.assign(25, {.bytes = 4e6, .ready = 1});
+  const double even =
+      simulate_step(method, four_hosts(), workload).value().communication;
+  workload.keys_for = [&](int servers) {
+    EXPECT_EQ(servers, 2);
+    auto keys = workload.keys;
+    for (PlannedExchange& key : keys) key.by_server = {1, 0};
+    return keys;
+  };
+  EXPECT_NEAR(
+      simulate_step(method, four_hosts(), workload).value().communication,
+      2 * even, 0.05 * even);
+}
+
 TEST(StepSimulator, FactorsCostProducts) {
   Workload workload = lump(80e6, 1);
   workload.flop_rate = 1e9;

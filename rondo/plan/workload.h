@@ -17,11 +17,16 @@ struct PlannedExchange {
   // Operations that multiplying another worker's factors takes; 0 but for the
   // last factor of a gradient.
   double flops = 0;
+  // How much of it each parameter server gets, in any unit; empty: all the
+  // same.
+  std::vector<double> by_server = {};
 };
 
 // How large buckets are may depend on the number of workers.
 using BucketExchanges =
     std::function<std::vector<PlannedExchange>(int workers)>;
+// Which server gets what depends on how many there are.
+using KeyExchanges = std::function<std::vector<PlannedExchange>(int servers)>;
 // How gradients travel depends on the number of workers, the bytes a second of
 // a link, and the operations a second of a worker.
 using FactorExchanges = std::function<std::vector<PlannedExchange>(
@@ -38,6 +43,7 @@ struct Workload {
   std::vector<PlannedExchange> buckets;
   std::vector<PlannedExchange> keys;
   BucketExchanges buckets_for;  // instead of `buckets`, where there is one
+  KeyExchanges keys_for;        // the same of `keys`
   // Empty: no layer's gradient is a product.
   FactorExchanges with_factors;
   double flop_rate = 1e11;  // of a worker

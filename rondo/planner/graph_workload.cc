@@ -7,6 +7,7 @@
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/placement/cost_model.h"
+#include "rondo/ps/shards.h"
 #include "rondo/train/exchange_plan.h"
 
 namespace rondo {
@@ -77,10 +78,24 @@ class ExchangeReader {
   }
 
   // Each gradient by itself.
-  std::vector<PlannedExchange> keys() const {
+  std::vector<PlannedExchange> keys(int servers) const {
     std::vector<PlannedExchange> exchanges;
-    for (const size_t i : in_order_of_readiness(gradients_))
+    std::vector<Key> keys;
+    for (const size_t i : in_order_of_readiness(gradients_)) {
       exchanges.push_back(bucket({i}));
+      const Value& variable = gradients_[i].variable;
+      keys.push_back({.name = {},
+                      .dtype = variable.dtype(),
+                      .shape = variable.shape().to_shape(),
+                      .by_rows = gradients_[i].gradient.sparse()});
+    }
+    const auto parts = split_keys(keys, {.servers = servers});
+    for (size_t k = 0; k < keys.size(); ++k) {
+      exchanges[k].by_server.resize(static_cast<size_t>(servers));
+      for (const KeyPart& part : parts[k])
+        exchanges[k].by_server[static_cast<size_t>(part.server)] +=
+            static_cast<double>(part.count());
+    }
     return exchanges;
   }
 
@@ -141,7 +156,6 @@ bool has_factors(const std::vector<GradientAndVariable>& gradients) {
 Workload workload_of(const TrainingStep& step, double batch,
                      const DeviceRates& rates) {
   const auto kept = std::make_shared<Kept>(step, batch, rates);
-  const ExchangeReader reader(kept->step, kept->clock);
   Workload workload;
   workload.batch = batch;
   workload.step_seconds = kept->clock.seconds();
@@ -156,7 +170,10 @@ Workload workload_of(const TrainingStep& step, double batch,
                .factors = {.use = FactorUse::kOff}});
   };
   workload.buckets = workload.buckets_for(2);
-  workload.keys = reader.keys();
+  workload.keys_for = [kept](int servers) {
+    return ExchangeReader(kept->step, kept->clock).keys(servers);
+  };
+  workload.keys = workload.keys_for(1);
   if (!has_factors(step.gradients)) return workload;
   workload.with_factors = [kept, rows = static_cast<int64_t>(batch)](
                               int workers, double rate, double flops) {

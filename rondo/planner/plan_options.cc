@@ -195,8 +195,10 @@ Status set_numbers(const PlanOptions& options, Network& network) {
 
 Status set_links(const PlanOptions& options, Network& network) {
   if (options.measured) {
+    // What programs get.
     network.link = options.measured->link();
     network.latency = options.measured->latency();
+    network.payload = 1;
     return {};
   }
   RONDO_ASSIGN_OR_RETURN(
@@ -208,6 +210,7 @@ Status set_links(const PlanOptions& options, Network& network) {
       named("--latency", parse_seconds(options.latency.empty()
                                            ? kUsualLatency
                                            : options.latency)));
+  network.payload = kEthernetPayload;
   return {};
 }
 
@@ -235,6 +238,7 @@ Result<Network> network_of(const PlanOptions& options) {
   if (!options.uplink.empty()) {
     RONDO_ASSIGN_OR_RETURN(network.uplink,
                            named("--uplink", parse_rate(options.uplink)));
+    if (options.measured) network.uplink *= kEthernetPayload;
     if (network.racks < 2)
       return error(Code::kInvalidArgument,
                    "--uplink joins racks; say how many, such as --racks 2");

@@ -36,6 +36,10 @@ struct PlanOptions {
   double price_per_hour = 0;  // of a machine
   std::string examples;       // of an epoch; empty: the model's usual data
 
+  bool check = false;         // in a lab
+  std::string check_methods;  // "ring; ps 2"; empty: a choice of them
+  std::string replay;         // not for people: a file with a ReplayJob
+
   std::string json;  // files to write
   std::string page;
 };

@@ -1,6 +1,7 @@
 // The planner: what `rondo plan` does.
 #pragma once
 
+#include "rondo/planner/lab_check.h"
 #include "rondo/planner/plan_options.h"
 
 namespace rondo {
@@ -12,6 +13,7 @@ struct PlanReport {
   PredictOptions options;
   Prediction prediction;
   std::optional<LinkSurvey> measured;  // the links, where they were
+  std::vector<CheckedMethod> checked;  // where that was asked for
 };
 
 Result<PlanReport> make_plan(const PlanOptions& options);

@@ -11,7 +11,8 @@ using nlohmann::ordered_json;
 ordered_json to_object(const Network& network) {
   return {{"workers", network.workers}, {"hosts", network.hosts},
           {"link", network.link},       {"latency", network.latency},
-          {"racks", network.racks},     {"uplink", network.uplink}};
+          {"racks", network.racks},     {"uplink", network.uplink},
+          {"payload", network.payload}};
 }
 
 ordered_json to_object(const Workload& workload) {
@@ -42,6 +43,19 @@ ordered_json to_object(const Sweep& sweep) {
   for (const Curve& curve : sweep.curves)
     curves[curve.method] = curve.efficiency;
   return {{"at", sweep.at}, {"efficiency", curves}};
+}
+
+ordered_json to_object(const CheckedMethod& one) {
+  const auto pair = [](double predicted, double measured) {
+    return ordered_json{{"predicted", predicted}, {"measured", measured}};
+  };
+  return {{"method", one.method.name()},
+          {"worker_bytes",
+           pair(one.predicted_bytes, one.measured.worker_bytes)},
+          {"communication_seconds",
+           pair(one.predicted.communication, one.measured.communication)},
+          {"step_seconds", pair(one.predicted.step, one.measured.step)},
+          {"rounds", one.measured.rounds}};
 }
 
 template <class T>
@@ -95,6 +109,7 @@ std::string to_json(const PlanReport& report) {
       {"best_servers_beside", prediction.best_beside},
       {"best_servers_beside_step_seconds", prediction.best_beside_step},
       {"rates_needed", to_list(prediction.rates)},
+      {"checked", to_list(report.checked)},
       {"by_workers", to_object(prediction.workers)},
       {"by_rate", to_object(prediction.rate)}};
   if (report.measured)

@@ -1,33 +1,14 @@
 // The report for a terminal.
-#include <algorithm>
-
 #include "rondo/plan/closed_forms.h"
 #include "rondo/plan/units.h"
 #include "rondo/planner/planner.h"
 #include "rondo/planner/report_cells.h"
+#include "rondo/planner/text_table.h"
 
 namespace rondo {
 namespace {
 
-using Row = std::vector<std::string>;
-
-// Columns as wide as they must be; the first is left-aligned.
-std::string table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size());
-  for (const Row& row : rows)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i)
-      line += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
-                     : fmt::format("  {:>{}}", row[i], widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += fmt::format("{}\n", line);
-  }
-  return text;
-}
+using Row = TextRow;
 
 std::string heading(const PlanReport& report) {
   const Workload& workload = report.workload;
@@ -74,7 +55,7 @@ std::string methods_table(const PlanReport& report) {
                            one.method.name()));
     rows.push_back(std::move(row));
   }
-  return table(rows);
+  return text_table(rows);
 }
 
 std::string rates_table(const PlanReport& report) {
@@ -83,7 +64,7 @@ std::string rates_table(const PlanReport& report) {
     rows.push_back({fmt::format("  {:.0f} %", 100 * rate.efficiency),
                     rate_text(rate.closed),
                     rate.simulated ? rate_text(*rate.simulated) : "none"});
-  return table(rows);
+  return text_table(rows);
 }
 
 template <class Name>
@@ -97,7 +78,7 @@ std::string sweep_table(const Sweep& sweep, const Name& name) {
       row.push_back(fmt::format("{:.1f}", 100 * efficiency));
     rows.push_back(std::move(row));
   }
-  return table(rows);
+  return text_table(rows);
 }
 
 // "1G" of 1 Gbit/s.

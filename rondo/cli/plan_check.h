@@ -1,0 +1,20 @@
+// `rondo plan --check`: methods tried in a lab of this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/planner/planner.h"
+
+namespace rondo {
+
+// Each method in a lab of its own, one after another; says on standard error
+// what it is at. Needs root.
+Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
+                                                const std::string& names);
+
+// What a rank of it does: replays the step that the file tells of. Rank 0
+// prints what was measured.
+Status replay_file(const std::string& file);
+
+}  // namespace rondo

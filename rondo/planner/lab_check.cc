@@ -1,0 +1,103 @@
+#include "rondo/planner/lab_check.h"
+
+#include <algorithm>
+
+#include "rondo/plan/units.h"
+#include "rondo/planner/planner.h"
+#include "rondo/planner/text_table.h"
+
+namespace rondo {
+namespace {
+
+constexpr double kLabPayload = 1448.0 / 1514;
+constexpr double kLabLatency = 40e-6;
+constexpr double kLabBurst = 2e-3;
+
+double error_of(double measured, double predicted) {
+  return measured / predicted - 1;
+}
+
+std::string error_text(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+// The fastest that `allowed` lets through; nullptr: none.
+template <class Allowed>
+const MethodPrediction* fastest(const PlanReport& report,
+                                const Allowed& allowed) {
+  const MethodPrediction* best = nullptr;
+  for (const MethodPrediction& one : report.prediction.methods)
+    if (allowed(one.method) &&
+        (best == nullptr || one.step.step < best->step.step))
+      best = &one;
+  return best;
+}
+
+}  // namespace
+
+double CheckedMethod::communication_error() const {
+  return error_of(measured.communication, predicted.communication);
+}
+double CheckedMethod::step_error() const {
+  return error_of(measured.step, predicted.step);
+}
+
+Network lab_network(const Network& network) {
+  Network lab = network;
+  lab.payload = kLabPayload;
+  lab.latency = kLabLatency;
+  lab.burst = kLabBurst;
+  return lab;
+}
+
+Result<std::vector<Method>> methods_to_check(const PlanReport& report,
+                                             const std::string& names) {
+  std::vector<Method> methods;
+  if (names.empty()) {
+    const Method& best =
+        report.prediction.methods[report.prediction.recommended].method;
+    methods.push_back(best);
+    for (const bool spare : {false, true})
+      if (const auto* one = fastest(report, [&](const Method& method) {
+            return (method.spare > 0) == spare && !method.beside &&
+                   method.kind != best.kind;
+          }))
+        methods.push_back(one->method);
+    return methods;
+  }
+  for (size_t from = 0; from <= names.size();) {
+    const size_t end = std::min(names.find(';', from), names.size());
+    std::string_view name(names.data() + from, end - from);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    RONDO_ASSIGN_OR_RETURN(const Method method, method_named(name));
+    methods.push_back(method);
+    from = end + 1;
+  }
+  return methods;
+}
+
+std::string check_text(std::span<const CheckedMethod> checked) {
+  std::vector<TextRow> rows = {{"", "bytes", "sent", "comm", "measured",
+                                "error", "step", "measured", "error"}};
+  for (const CheckedMethod& one : checked)
+    rows.push_back({fmt::format("  {}", one.method.name()),
+                    bytes_text(one.predicted_bytes),
+                    bytes_text(one.measured.worker_bytes),
+                    seconds_text(one.predicted.communication),
+                    seconds_text(one.measured.communication),
+                    error_text(one.communication_error()),
+                    seconds_text(one.predicted.step),
+                    seconds_text(one.measured.step),
+                    error_text(one.step_error())});
+  const auto& best = *std::ranges::min_element(
+      checked, {}, [](const CheckedMethod& one) { return one.measured.step; });
+  return fmt::format(
+      "\nIn a lab of this machine, where ranks wait instead of computing: "
+      "predicted for the lab's network, and measured\n{}Measured, {} is the "
+      "fastest, and {} takes {:.2f} times as long.\n",
+      text_table(rows), best.method.name(), checked.front().method.name(),
+      checked.front().measured.step / best.measured.step);
+}
+
+}  // namespace rondo

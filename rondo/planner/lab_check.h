@@ -1,0 +1,39 @@
+// LabCheck: what is predicted for methods, beside what a lab has measured.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rondo/planner/replay_job.h"
+
+namespace rondo {
+
+struct PlanReport;
+
+struct CheckedMethod {
+  Method method;
+  double predicted_bytes = 0;  // that a worker sends in a step
+  StepTimes predicted;         // on the lab's network
+  ReplayTimes measured;
+
+  // By how much more was measured than predicted, as a share of that.
+  double communication_error() const;
+  double step_error() const;
+};
+
+// The network as a lab is: its frames are counted without preamble and gap, its
+// latency is that of the machine's own network stack, and its shapers let 2 ms
+// through at once.
+Network lab_network(const Network& network);
+
+// The methods of `names` ("ring; ps 2"). Without names: the recommended one,
+// the fastest other one that needs no spare machine, and the fastest that does.
+Result<std::vector<Method>> methods_to_check(const PlanReport& report,
+                                             const std::string& names);
+
+// For a terminal. Ends with which was the fastest, and whether the recommended
+// one was.
+std::string check_text(std::span<const CheckedMethod> checked);
+
+}  // namespace rondo

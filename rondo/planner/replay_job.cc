@@ -1,0 +1,90 @@
+#include "rondo/planner/replay_job.h"
+
+#include <nlohmann/json.hpp>
+
+namespace rondo {
+namespace {
+
+using nlohmann::ordered_json;
+
+// What `read` makes of the text, which may be anything.
+template <class Read>
+auto parsed(const std::string& text, std::string_view what, const Read& read)
+    -> Result<decltype(read(ordered_json()))> {
+  try {
+    return read(ordered_json::parse(text));
+  } catch (const ordered_json::exception& e) {
+    return error(Code::kInvalidArgument, "this is not {}: {}", what, e.what());
+  }
+}
+
+}  // namespace
+
+ReplayJob ReplayJob::make(const Method& method, const Network& network,
+                          const Workload& workload,
+                          const Stragglers& stragglers) {
+  ReplayJob job{.method = method,
+                .computation = workload.step_seconds,
+                .slowness = rondo::slowness(network.workers, stragglers),
+                .exchanges = exchanges_by(method, network, workload)};
+  for (const PlannedExchange& exchange : job.exchanges)
+    job.products +=
+        exchange.flops * (network.workers - 1) / workload.flop_rate;
+  return job;
+}
+
+std::string ReplayJob::to_json() const {
+  ordered_json list = ordered_json::array();
+  for (const PlannedExchange& one : exchanges)
+    list.push_back({{"bytes", one.bytes},
+                    {"ready", one.ready},
+                    {"gather", one.gather}});
+  const ordered_json object = {{"method", method.name()},
+                               {"computation", computation},
+                               {"products", products},
+                               {"slowness", slowness},
+                               {"rounds", rounds},
+                               {"exchanges", std::move(list)}};
+  return object.dump();
+}
+
+Result<ReplayJob> ReplayJob::from_json(const std::string& text) {
+  std::string method;
+  auto job = parsed(text, "a step to replay", [&](const ordered_json& object) {
+    ReplayJob made;
+    method = object.at("method").get<std::string>();
+    made.computation = object.at("computation");
+    made.products = object.at("products");
+    made.slowness = object.at("slowness").get<std::vector<double>>();
+    made.rounds = object.at("rounds");
+    for (const ordered_json& one : object.at("exchanges"))
+      made.exchanges.push_back({.bytes = one.at("bytes"),
+                                .ready = one.at("ready"),
+                                .gather = one.at("gather")});
+    return made;
+  });
+  RONDO_RETURN_IF_ERROR(job.status());
+  RONDO_ASSIGN_OR_RETURN(job->method, method_named(method));
+  return job;
+}
+
+std::string ReplayTimes::to_json() const {
+  return ordered_json{{"communication", communication},
+                      {"step", step},
+                      {"worker_bytes", worker_bytes},
+                      {"rounds", rounds}}
+      .dump();
+}
+
+Result<ReplayTimes> ReplayTimes::from_json(const std::string& text) {
+  return parsed(text, "what a replay says", [](const ordered_json& object) {
+    ReplayTimes times;
+    times.communication = object.at("communication");
+    times.step = object.at("step");
+    times.worker_bytes = object.at("worker_bytes");
+    times.rounds = object.at("rounds");
+    return times;
+  });
+}
+
+}  // namespace rondo

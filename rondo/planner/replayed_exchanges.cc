@@ -1,0 +1,165 @@
+#include "rondo/planner/replayed_exchanges.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/ps/slice.h"
+#include "rondo/train/hybrid_exchange.h"
+#include "rondo/train/hybrid_split.h"
+#include "rondo/train/server_connection.h"
+
+namespace rondo {
+namespace {
+
+constexpr int64_t kWarmUpElements = 1 << 18;
+// Of a push or pull, and without progress: a vector may be on its way for
+// minutes.
+constexpr double kTimeout = 3600;
+
+int64_t elements_of(const PlannedExchange& exchange) {
+  return std::llround(exchange.bytes / 4);
+}
+
+// Ones, as many as the largest exchange has. Their mean is one again.
+Tensor memory_for(const ReplayJob& job) {
+  int64_t most = kWarmUpElements;
+  for (const PlannedExchange& exchange : job.exchanges)
+    most = std::max(most, elements_of(exchange));
+  return Tensor::full({most}, 1.0F);
+}
+
+Tensor first_of(const Tensor& memory, int64_t count) {
+  return slice(memory, 0, memory.dtype(), {count});
+}
+
+class PlainAllocator final : public Allocator {
+ public:
+  Tensor allocate(DType dtype, const Shape& shape) override {
+    return Tensor::empty(shape, dtype);
+  }
+};
+
+// Collectives, one after another, all in the same memory.
+class InOrder final : public ReplayedExchanges {
+ public:
+  InOrder(const ReplayJob& job, std::unique_ptr<Exchange> exchange)
+      : job_(job),
+        wire_(job.method.bf16 ? DType::kBF16 : DType::kF32),
+        exchange_(std::move(exchange)),
+        memory_(memory_for(job)) {}
+
+  Status begin(size_t i) override {
+    const PlannedExchange& what = job_.exchanges[i];
+    Tensor tensor = first_of(memory_, elements_of(what));
+    if (what.gather) return exchange_->all_gather(tensor, wire_, allocator_);
+    return exchange_->all_reduce({&tensor, 1}, true, wire_);
+  }
+  Status finish() override { return {}; }
+  Status warm_up() override {
+    Tensor tensor = first_of(memory_, kWarmUpElements);
+    return exchange_->all_reduce({&tensor, 1}, true, wire_);
+  }
+
+ private:
+  const ReplayJob& job_;
+  const DType wire_;
+  const std::unique_ptr<Exchange> exchange_;
+  const Tensor memory_;
+  PlainAllocator allocator_;
+};
+
+// Each exchange is a key of parameter servers, which make the mean of it. So no
+// values have to be given to them first; what an optimizer would do to a part
+// is done while the next one arrives.
+class ByKeys final : public ReplayedExchanges {
+ public:
+  ByKeys(const ReplayJob& job, std::unique_ptr<KvWorker> worker)
+      : job_(job), worker_(std::move(worker)), memory_(memory_for(job)) {}
+
+  Status add_keys() {
+    // In one list, as a strategy adds a graph's variables: how they are divided
+    // among servers follows from all of them.
+    std::vector<Key> keys;
+    for (size_t i = 0; i < job_.exchanges.size(); ++i)
+      keys.push_back(key(name_of(i), elements_of(job_.exchanges[i])));
+    RONDO_RETURN_IF_ERROR(worker_->add(keys));
+    return worker_->add({key("warm-up", kWarmUpElements)});
+  }
+
+  Status begin(size_t i) override {
+    push_pull(name_of(i), elements_of(job_.exchanges[i]));
+    return {};
+  }
+  Status finish() override {
+    std::vector<KvWork> begun;
+    begun.swap(begun_);
+    for (const KvWork& work : begun)
+      RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
+    return {};
+  }
+  Status warm_up() override {
+    push_pull("warm-up", kWarmUpElements);
+    return finish();
+  }
+
+ private:
+  static std::string name_of(size_t i) { return fmt::format("key {}", i); }
+  static Key key(std::string name, int64_t count) {
+    return {.name = std::move(name),
+            .dtype = DType::kF32,
+            .shape = {count},
+            .reduces = ReduceOp::kAvg};
+  }
+  // What comes is what was there.
+  void push_pull(const std::string& name, int64_t count) {
+    const Tensor tensor = first_of(memory_, count);
+    begun_.push_back(worker_->push_pull(name, tensor, tensor));
+  }
+
+  const ReplayJob& job_;
+  const std::unique_ptr<KvWorker> worker_;
+  const Tensor memory_;
+  std::vector<KvWork> begun_;
+};
+
+}  // namespace
+
+Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
+  const Method& method = job.method;
+  RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
+  settings.timeout = kTimeout;
+  std::unique_ptr<KvWorker> servers;
+  if (method.spare > 0) {
+    RONDO_ASSIGN_OR_RETURN(
+        servers, connect_servers(env, {.mode = KvMode::kSync}, method.name(),
+                                 settings));
+    if (servers->servers() != method.spare)
+      return error(Code::kInvalidArgument,
+                   "{} needs {} servers, and the job has {}", method.name(),
+                   method.spare, servers->servers());
+  } else {
+    settings.algorithm = name_of(method.kind);
+  }
+  // Servers leave the ring to the ranks.
+  if (method.kind == MethodKind::kHybrid) settings.algorithm = "ring";
+  ReplayPlace place;
+  RONDO_ASSIGN_OR_RETURN(place.comm,
+                         Communicator::world(std::move(settings)));
+  if (method.by_keys()) {
+    auto keys = std::make_unique<ByKeys>(job, std::move(servers));
+    RONDO_RETURN_IF_ERROR(keys->add_keys());
+    place.exchanges = std::move(keys);
+    return place;
+  }
+  std::unique_ptr<Exchange> by;
+  if (method.kind == MethodKind::kHybrid)
+    by = std::make_unique<HybridExchange>(
+        place.comm, false, std::move(servers),
+        server_share(place.comm.size(), method.spare));
+  else
+    by = std::make_unique<CommunicatorExchange>(place.comm);
+  place.exchanges = std::make_unique<InOrder>(job, std::move(by));
+  return place;
+}
+
+}  // namespace rondo
