@@ -12,9 +12,7 @@ HOST = f"{getpass.getuser()}@127.0.0.1"
 NAME = f"measure_{os.getpid()}"
 MODEL = ["--params", "1M", "--step-time", "0.1"]
 
-in_a_lab = pytest.mark.skipif(
-    os.geteuid() != 0, reason="network namespaces need root"
-)
+in_a_lab = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 
 
 def rondo(*words):
@@ -45,7 +43,9 @@ def two_hosts():
 def test_a_job_measures_its_links(two_hosts, tmp_path):
     # Two ranks on each host; one of them measures.
     file = tmp_path / "plan.json"
-    shown = lab("run", "-n", 4, "--", RONDO, "plan", *MODEL, "--measure", "--json", file)
+    shown = lab(
+        "run", "-n", 4, "--", RONDO, "plan", *MODEL, "--measure", "--json", file
+    )
     assert {line.split(":")[0] for line in shown.splitlines()} == {"0"}
     assert "Measured between 2 hosts" in shown
     network = json.loads(file.read_text())["network"]

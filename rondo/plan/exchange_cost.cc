@@ -252,8 +252,8 @@ ExchangeCost served_beside(const Method& method, const Network& network,
   cost.worker_bytes = bytes;
   cost.link_bytes = link * part;
   // There and back; sums leave when a part of all workers has arrived.
-  cost.startup = 2 * network.latency +
-                 n * std::min(part, network.part) / network.link;
+  cost.startup =
+      2 * network.latency + n * std::min(part, network.part) / network.link;
   cost.seconds =
       seconds_of(network, cost.link_bytes, uplink * part) + cost.startup;
   return cost;

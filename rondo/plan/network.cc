@@ -52,9 +52,7 @@ Network Network::for_messages() const {
   return net;
 }
 
-int Network::host_of(int worker) const {
-  return place(worker, workers, hosts);
-}
+int Network::host_of(int worker) const { return place(worker, workers, hosts); }
 
 int Network::host_of_server(int server, int servers) const {
   return place(server, servers, hosts);

@@ -106,8 +106,8 @@ TEST(Prediction, ServersBesideWorkersTakeTheRingsTime) {
   };
   EXPECT_NEAR(communication("ps 4 beside workers"), communication("ring"),
               0.1 * communication("ring"));
-  EXPECT_NEAR(communication("ps 1 beside workers"), 0.75 * communication("ps 1"),
-              0.1 * communication("ps 1"));
+  EXPECT_NEAR(communication("ps 1 beside workers"),
+              0.75 * communication("ps 1"), 0.1 * communication("ps 1"));
   EXPECT_EQ(prediction.best_beside, 4);
 }
 

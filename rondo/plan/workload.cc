@@ -15,9 +15,8 @@ std::vector<PlannedExchange> in_pieces(double total, double first,
   for (double left = total; left > 0;) {
     const double bytes = std::min(left, left == total ? first : later);
     left = bytes < left ? left - bytes : 0;
-    pieces.push_back(
-        {.bytes = bytes,
-         .ready = kForward + (1 - kForward) * (1 - left / total)});
+    pieces.push_back({.bytes = bytes,
+                      .ready = kForward + (1 - kForward) * (1 - left / total)});
   }
   return pieces;
 }

@@ -109,8 +109,8 @@ Result<std::vector<double>> by_pairs(
 }
 
 Result<std::vector<std::string>> host_names(Communicator& comm) {
-  std::vector<uint8_t> mine(kNameBytes), all(kNameBytes *
-                                             static_cast<size_t>(comm.size()));
+  std::vector<uint8_t> mine(kNameBytes),
+      all(kNameBytes * static_cast<size_t>(comm.size()));
   if (gethostname(reinterpret_cast<char*>(mine.data()), kNameBytes - 1) != 0)
     std::memcpy(mine.data(), "unknown", 8);
   RONDO_RETURN_IF_ERROR(comm.allgather(mine, all));

@@ -71,10 +71,10 @@ double LinkSurvey::latency() const {
 }
 
 std::string to_text(const LinkSurvey& survey) {
-  return fmt::format(
-      "Measured between {} hosts: {} each way, {} latency\n{}{}",
-      survey.hosts.size(), rate_text(survey.link()),
-      seconds_text(survey.latency()), slow_host(survey), slow_pair(survey));
+  return fmt::format("Measured between {} hosts: {} each way, {} latency\n{}{}",
+                     survey.hosts.size(), rate_text(survey.link()),
+                     seconds_text(survey.latency()), slow_host(survey),
+                     slow_pair(survey));
 }
 
 std::string to_json(const LinkSurvey& survey) {

@@ -40,9 +40,9 @@ TEST(LinkSurvey, TheSlowestLinkIsNamed) {
   EXPECT_EQ(survey.rate_of(2), 1e7);
   EXPECT_EQ(survey.link(), 1e7);
   // Not the pairs of that host besides.
-  EXPECT_THAT(to_text(survey), AllOf(HasSubstr("slowest link is that of h2"),
-                                     HasSubstr("about 800 Mbit/s"),
-                                     Not(HasSubstr("--racks"))));
+  EXPECT_THAT(to_text(survey),
+              AllOf(HasSubstr("slowest link is that of h2"),
+                    HasSubstr("about 800 Mbit/s"), Not(HasSubstr("--racks"))));
 }
 
 TEST(LinkSurvey, PairsAcrossAThinLinkAreNamed) {

@@ -58,8 +58,8 @@ Status check_device(const PlanOptions& options) {
     return error(Code::kInvalidArgument,
                  "--precision {}: say of which --device, one of {}",
                  options.precision, device_names());
-  const bool told = !options.device.empty() || !options.flops.empty() ||
-                    options.cores > 0;
+  const bool told =
+      !options.device.empty() || !options.flops.empty() || options.cores > 0;
   if (told && options.step_time == "measure")
     return error(Code::kInvalidArgument,
                  "--step-time measure trains here, on all cores; leave "
@@ -108,9 +108,9 @@ Result<Workload> without_time(const PlanOptions& options) {
   if (!options.params.empty()) {
     RONDO_ASSIGN_OR_RETURN(const double parameters,
                            named("--params", parse_number(options.params)));
-    Workload workload =
-        uniform_workload(parameters, {.first = BucketOptions().first_bytes,
-                                      .later = usual_bucket_bytes});
+    Workload workload = uniform_workload(
+        parameters,
+        {.first = BucketOptions().first_bytes, .later = usual_bucket_bytes});
     workload.batch = static_cast<double>(options.batch);
     return workload;
   }
@@ -207,9 +207,9 @@ Status set_links(const PlanOptions& options, Network& network) {
             parse_rate(options.link.empty() ? kUsualLink : options.link)));
   RONDO_ASSIGN_OR_RETURN(
       network.latency,
-      named("--latency", parse_seconds(options.latency.empty()
-                                           ? kUsualLatency
-                                           : options.latency)));
+      named("--latency",
+            parse_seconds(options.latency.empty() ? kUsualLatency
+                                                  : options.latency)));
   network.payload = kEthernetPayload;
   return {};
 }

@@ -49,13 +49,13 @@ ordered_json to_object(const CheckedMethod& one) {
   const auto pair = [](double predicted, double measured) {
     return ordered_json{{"predicted", predicted}, {"measured", measured}};
   };
-  return {{"method", one.method.name()},
-          {"worker_bytes",
-           pair(one.predicted_bytes, one.measured.worker_bytes)},
-          {"communication_seconds",
-           pair(one.predicted.communication, one.measured.communication)},
-          {"step_seconds", pair(one.predicted.step, one.measured.step)},
-          {"rounds", one.measured.rounds}};
+  return {
+      {"method", one.method.name()},
+      {"worker_bytes", pair(one.predicted_bytes, one.measured.worker_bytes)},
+      {"communication_seconds",
+       pair(one.predicted.communication, one.measured.communication)},
+      {"step_seconds", pair(one.predicted.step, one.measured.step)},
+      {"rounds", one.measured.rounds}};
 }
 
 template <class T>
@@ -83,8 +83,8 @@ ordered_json to_object(const MethodPrediction& one, const PlanReport& report) {
           {"examples_per_s", one.examples_per_s},
           {"epoch_seconds", one.epoch_seconds},
           {"epoch_price", one.epoch_price},
-          {"exchanges", to_list(exchanges_by(one.method, report.network,
-                                             report.workload))}};
+          {"exchanges",
+           to_list(exchanges_by(one.method, report.network, report.workload))}};
 }
 
 ordered_json methods_of(const PlanReport& report) {
