@@ -77,6 +77,17 @@ class Group final : public GroupHandler {
   int local_index() const { return local_index_; }
   // Whether spinning is harmless: every rank here has a core of its own.
   bool may_spin() const { return may_spin_; }
+  // Whether other programs want the cores as well, so that a rank that yields
+  // loses one for a slice of theirs: asked once by each operation, and believed
+  // for some operations after one of them has seen it.
+  bool contested() {
+    if (contested_.load(std::memory_order_relaxed) <= 0) return false;
+    contested_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+  void found_contested() {
+    contested_.store(kOperationsUntilLook, std::memory_order_relaxed);
+  }
   // Ranks per core on the fullest host, at least 1. The same on all ranks.
   double crowding() const { return crowding_; }
   // Whether every pair of ranks on every host has mapped each other's heap, and
@@ -182,6 +193,8 @@ class Group final : public GroupHandler {
   std::vector<int> local_ranks_;
   int local_index_ = 0;
   bool may_spin_ = false;
+  static constexpr int kOperationsUntilLook = 1000;
+  std::atomic<int> contested_ = 0;
   double crowding_ = 1;
   bool maps_heaps_ = false;
   bool remote_access_ = false;

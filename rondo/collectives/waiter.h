@@ -22,7 +22,10 @@ class Waiter {
         timeout_(timeout),
         total_(total),
         spins_(group.may_spin() ? kSpins : 0),
-        most_yields_(group.may_spin() ? kYields : kCrowdedYields) {}
+        most_yields_(group.may_spin() ? kYields : kCrowdedYields),
+        long_yield_(group.may_spin() ? kLongYield : kCrowdedLongYield) {
+    if (group.contested()) stop_yielding();
+  }
 
   // Something moved: start patient again.
   void progressed() {
@@ -46,7 +49,7 @@ class Waiter {
     // on only if this rank gives way.
     if (yields_ < most_yields_) {
       ++yields_;
-      sched_yield();
+      yield();
       return true;
     }
     return false;
@@ -85,11 +88,30 @@ class Waiter {
  private:
   Status unless_interrupted();
 
+  void yield() {
+    const auto before = Clock::now();
+    sched_yield();
+    if (Clock::now() - before < long_yield_) return;
+    group_.found_contested();
+    stop_yielding();
+  }
+  void stop_yielding() {
+    if (group_.may_spin()) spins_ = kContestedSpins;
+    most_yields_ = 0;
+  }
+
   static constexpr int kSpins = 100;  // some 4 us
   // Sleeping is dear: the kernel likes to wake a sleeper on the core of whoever
   // wakes it. With a core for every rank, look on for about half a millisecond.
   static constexpr int kYields = 1000;
   static constexpr int kCrowdedYields = 100;
+  // A yield that takes longer has let another program run, for milliseconds
+  // each time (a peer that shares the core is seldom at work for as long). Then
+  // rather keep the core for some 100 us more, if it is this rank's own, and
+  // sleep: who is woken gets a core sooner than who has given it away.
+  static constexpr Duration kLongYield = std::chrono::microseconds(100);
+  static constexpr Duration kCrowdedLongYield = std::chrono::milliseconds(2);
+  static constexpr int kContestedSpins = 2500;
 
   Group& group_;
   const OpTag& tag_;
@@ -97,6 +119,7 @@ class Waiter {
   Duration total_;
   int spins_;
   int most_yields_;
+  Duration long_yield_;
   int looks_ = 0;
   int yields_ = 0;
   uint32_t moves_ = 0;
