@@ -152,6 +152,11 @@ Status plan(PlanArguments& args) {
     RONDO_ASSIGN_OR_RETURN(report.checked,
                            check_in_lab(report, options.check_methods));
     std::fputs(check_text(report.checked).c_str(), stdout);
+  } else if (!options.check_methods.empty()) {
+    // For bench/plan, which has measured them before.
+    RONDO_ASSIGN_OR_RETURN(const auto methods,
+                           methods_to_check(report, options.check_methods));
+    RONDO_ASSIGN_OR_RETURN(report.checked, predict_lab(report, methods));
   }
   RONDO_RETURN_IF_ERROR(write("--json", options.json, to_json(report)));
   return write("--page", options.page, to_page(report));

@@ -13,7 +13,6 @@
 
 #include "rondo/base/cores.h"
 #include "rondo/launch/process.h"
-#include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/units.h"
 #include "rondo/planner/step_replay.h"
 
@@ -56,12 +55,13 @@ std::string bits(double bytes_per_s) {
   return fmt::format("{:.0f}bit", 8 * bytes_per_s);
 }
 
-// The job in a lab that is there for it, above all else that the machine does.
+// The job in a lab that is there for it, before most of what the machine does
+// otherwise: on hosts of its own it would have cores of its own.
 std::string lab_command(const std::string& rondo, const Method& method,
                         const Network& network, const std::string& file) {
   const std::string self = quoted(rondo);
   std::string command = fmt::format(
-      "nice -n -19 {} lab with --name plan_{} --hosts {} --rate {}", self,
+      "nice -n -10 {} lab with --name plan_{} --hosts {} --rate {}", self,
       getpid(), network.hosts + method.spare, bits(network.link));
   if (network.racks > 1)
     command += fmt::format(
@@ -92,8 +92,7 @@ Result<std::string> output_of(const std::string& command) {
 Result<ReplayTimes> times_in(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("0: {"))
-      return ReplayTimes::from_json(line.substr(3));
+    if (line.starts_with("0: {")) return ReplayTimes::from_json(line.substr(3));
   return error(Code::kInternal, "the lab's rank 0 said nothing: {}", text);
 }
 
@@ -106,10 +105,11 @@ Status check(const Network& network) {
     return error(Code::kInvalidArgument,
                  "--check is about links; take --hosts 2 or more");
   if (network.hosts > kMostHosts || network.racks > 2)
-    return error(Code::kInvalidArgument,
-                 "--check has all hosts on this machine: {} of them and 2 racks "
-                 "at most",
-                 kMostHosts);
+    return error(
+        Code::kInvalidArgument,
+        "--check has all hosts on this machine: {} of them and 2 racks "
+        "at most",
+        kMostHosts);
   if (network.workers % network.hosts != 0)
     return error(Code::kInvalidArgument,
                  "--check needs equally many workers on all hosts");
@@ -129,18 +129,13 @@ Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
   RONDO_RETURN_IF_ERROR(check(report.network));
   RONDO_ASSIGN_OR_RETURN(const std::string rondo, own_path());
   RONDO_ASSIGN_OR_RETURN(const auto methods, methods_to_check(report, names));
+  RONDO_ASSIGN_OR_RETURN(auto checked, predict_lab(report, methods));
   const Network network = lab_network(report.network);
-  std::vector<CheckedMethod> checked;
-  for (const Method& method : methods) {
-    CheckedMethod one{.method = method};
-    RONDO_ASSIGN_OR_RETURN(
-        const MethodPrediction predicted,
-        predict_method(method, network, report.workload, report.options));
-    one.predicted = predicted.step;
-    one.predicted_bytes = predicted.worker_bytes;
+  for (CheckedMethod& one : checked) {
+    const Method& method = one.method;
     std::fprintf(stderr, "rondo plan: %s in a lab, steps of about %s\n",
                  method.name().c_str(),
-                 seconds_text(predicted.step.step).c_str());
+                 seconds_text(one.predicted.step).c_str());
     const auto job = ReplayJob::make(method, network, report.workload,
                                      report.options.step.stragglers);
     RONDO_ASSIGN_OR_RETURN(const auto file, JobFile::write(job.to_json()));
@@ -148,7 +143,6 @@ Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
         const std::string said,
         output_of(lab_command(rondo, method, network, file->path())));
     RONDO_ASSIGN_OR_RETURN(one.measured, times_in(said));
-    checked.push_back(std::move(one));
   }
   return checked;
 }

@@ -62,12 +62,18 @@ std::vector<int> workers_in_racks(const Network& network) {
 
 bool one_host(const Network& network) { return network.hosts == 1; }
 
-// A message's latency and the time of its first block, after which it can be
+// What of a message between hosts has to be there before it is passed on.
+double first_blocks(const Network& network, double bytes) {
+  return std::min(bytes, network.streams * network.block);
+}
+
+// A message's latency and the time of its first blocks, after which it can be
 // passed on.
 double hop(const Network& network, double bytes) {
-  const double block = std::min(bytes, network.block);
-  return one_host(network) ? network.local_latency + block / network.local_rate
-                           : network.latency + block / network.link;
+  if (one_host(network))
+    return network.local_latency +
+           std::min(bytes, network.block) / network.local_rate;
+  return network.latency + first_blocks(network, bytes) / network.link;
 }
 
 ExchangeCost pipelined(const Network& network, const Load& load, double depth,
@@ -138,7 +144,7 @@ ExchangeCost star(const Network& network, double bytes) {
     // A block is back once all workers have sent theirs.
     cost = pipelined(network, load, 1, bytes);
     cost.seconds += network.latency + (n - network.workers_on(0) - 1) *
-                                          std::min(bytes, network.block) /
+                                          first_blocks(network, bytes) /
                                           network.link;
   }
   cost.worker_bytes = 2.0 * (n - 1) / n * bytes;
@@ -289,10 +295,7 @@ ExchangeCost served(const Method& method, const Network& network,
   }
   // There and back; sums leave when a part of all workers has arrived.
   cost.startup = 2 * network.latency +
-                 n *
-                     std::min(share * bytes / k,
-                              method.by_keys() ? network.part : network.block) /
-                     network.link;
+                 n * std::min(share * bytes / k, network.part) / network.link;
   cost.seconds =
       std::max(seconds_of(network, cost.link_bytes, uplink) + cost.startup,
                ring.seconds);

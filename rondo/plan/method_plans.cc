@@ -71,8 +71,7 @@ class SparePlans {
         before += by_server[static_cast<size_t>(i)];
         part.count = until(before) - part.offset;
       }
-      slices_.push_back(
-          {Buffer::kOutput, ring_ + part.offset, part.count});
+      slices_.push_back({Buffer::kOutput, ring_ + part.offset, part.count});
     }
   }
   const Range& slice(int i) const { return slices_[static_cast<size_t>(i)]; }

@@ -33,7 +33,10 @@ struct Network {
   double local_rate = 4e9;    // of messages
   double memory_rate = 10e9;  // of vectors that are reduced where they lie
   double block = 256 << 10;   // bytes in which messages are passed on
-  double part = 4 << 20;      // the same of what servers add up
+  // Sockets from host to host that the blocks of a message take in turn: so
+  // many of them arrive at once.
+  int streams = 2;
+  double part = 4 << 20;  // bytes that servers add up and give back at once
 
   // What is wrong, and what to change.
   Status check() const;

@@ -96,7 +96,8 @@ class NetworkSimulator {
           .operation = op,
           .bytes = static_cast<double>(range.count) * operation.element_bytes};
       act.blocks =
-          std::max(1, static_cast<int>(std::ceil(act.bytes / options_.block)));
+          std::max(1, static_cast<int>(std::ceil(act.bytes / piece())));
+      if (is_message(act.kind)) act.grain = grain(rank, action.peer);
       if (is_barrier(act.kind)) act.blocks = 1;
       if (action.after >= 0) {
         act.after = base + action.after;
@@ -111,6 +112,16 @@ class NetworkSimulator {
     ready_.resize(operations_.size(), std::vector<bool>(ranks_.size()));
     left_[static_cast<size_t>(op)][static_cast<size_t>(rank)] =
         static_cast<int>(plan.actions.size());
+  }
+
+  double piece() const { return network_.block / options_.pieces; }
+
+  // Pieces of blocks that arrive together, or that a server waits for.
+  int grain(int rank, int peer) const {
+    int blocks = host_of(rank) == host_of(peer) ? 1 : network_.streams;
+    if (std::max(rank, peer) >= network_.workers)
+      blocks = std::max(1, static_cast<int>(network_.part / network_.block));
+    return blocks * options_.pieces;
   }
 
   void join_channel(int i) {
@@ -184,7 +195,7 @@ class NetworkSimulator {
   // Blocks of `act` that what it waits for has given.
   int given(const Act& act) const {
     return act.after < 0 ? act.blocks
-                         : acts_[static_cast<size_t>(act.after)].done;
+                         : acts_[static_cast<size_t>(act.after)].released();
   }
 
   void progress(int i) {
@@ -231,7 +242,7 @@ class NetworkSimulator {
   }
 
   double block_bytes(const Act& act, int block) const {
-    return std::min(options_.block, act.bytes - block * options_.block);
+    return std::min(piece(), act.bytes - block * piece());
   }
 
   void serve(int number) {

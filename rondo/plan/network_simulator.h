@@ -6,7 +6,8 @@
 // racks, where it crosses them, and through the receiving host's link, each at
 // its rate and one block after another, and has arrived when its last byte has.
 // What plan.h says about order holds: blocks are passed on as soon as they have
-// been reduced, and a join waits. Adding up costs nothing, but for what workers
+// been reduced, together with those that travel beside them, and a join waits.
+// Servers pass on whole parts. Adding up costs nothing, but for what workers
 // of one host do in shared memory.
 #pragma once
 
@@ -32,7 +33,9 @@ struct NetworkSimulation {
   // Whether a rank begins an operation when it has finished the one before, as
   // the operations of a communicator do.
   bool in_order = true;
-  double block = 256 << 10;  // bytes
+  // Into how many pieces a block is cut on its way, so that links are shared
+  // evenly.
+  int pieces = 1;
 };
 
 // By operation and rank: the second at which it was over there. What a plan

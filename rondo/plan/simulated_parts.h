@@ -31,9 +31,13 @@ struct Act {
   int channel = -1;
   double bytes = 0;
   int blocks = 1;
+  int grain = 1;    // blocks that are of use only together
   int sent = 0;     // of a send: blocks that were given to the link
   int arrived = 0;  // of a receive
   int done = 0;
+
+  // Blocks that those who wait for it may have.
+  int released() const { return done == blocks ? done : done / grain * grain; }
 };
 
 // The messages from one rank to another, in the order of both plans.
@@ -51,7 +55,9 @@ struct Channel {
 struct Link {
   double rate = 1;
   double burst = 0;  // seconds that it may be ahead of its rate
-  double free = 0;   // the second at which it has sent all, at its rate
+  // The second at which it has sent all, at its rate. What was sent before the
+  // step has used the burst up.
+  double free = 0;
   bool busy = false;
   double turn = 0;  // the tag of the channel that it serves
   // Channels with a block, by tag.

@@ -43,10 +43,6 @@ class StepSimulator {
   double bytes_of(const PlannedExchange& exchange) const {
     return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
   }
-  double block() const {
-    return method_.by_keys() ? network_.part : network_.block;
-  }
-
   // That all ranks send, about.
   double blocks() const {
     const double messages = messages_of(method_, network_);
@@ -55,13 +51,19 @@ class StepSimulator {
     for (const PlannedExchange& exchange : exchanges_) {
       const double bytes = bytes_of(exchange);
       if (exchange.gather)
-        count += n * (n - 1) * (1 + bytes / block());
+        count += n * (n - 1) * (1 + bytes / network_.block);
       else
-        count +=
-            messages +
-            n * reduction_cost(method_, network_, bytes).worker_bytes / block();
+        count += messages +
+                 n * reduction_cost(method_, network_, bytes).worker_bytes /
+                     network_.block;
     }
     return count;
+  }
+
+  // As many as are no trouble.
+  int pieces() const {
+    constexpr int kMost = 4;
+    return kMost * blocks() <= options_.most_blocks / 2 ? kMost : 1;
   }
 
   // The second at which the last exchange is over, when a worker of usual speed
@@ -94,10 +96,10 @@ class StepSimulator {
       const int64_t count = std::llround(exchange.bytes / 4);
       SimulatedOperation operation;
       operation.element_bytes = element;
-      operation.plans = exchange.gather
-                            ? gather_plans(network_, count)
-                            : reduction_plans(method_, network_, count,
-                                              exchange.by_server);
+      operation.plans =
+          exchange.gather
+              ? gather_plans(network_, count)
+              : reduction_plans(method_, network_, count, exchange.by_server);
       for (const double slow : slowness_)
         operation.ready.push_back(exchange.ready * computation * slow);
       // Spare machines compute nothing, and wait for what comes.
@@ -109,7 +111,7 @@ class StepSimulator {
                                             {.spare = method_.spare,
                                              .beside = method_.beside,
                                              .in_order = !method_.by_keys(),
-                                             .block = block()}));
+                                             .pieces = pieces()}));
     double last = 0;
     for (const std::vector<double>& end : ends)
       last = std::max(last, std::ranges::max(end));

@@ -32,6 +32,10 @@ Network lab_network(const Network& network);
 Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names);
 
+// What is predicted for them, and nothing measured yet.
+Result<std::vector<CheckedMethod>> predict_lab(const PlanReport& report,
+                                               std::span<const Method> methods);
+
 // For a terminal. Ends with which was the fastest, and whether the recommended
 // one was.
 std::string check_text(std::span<const CheckedMethod> checked);

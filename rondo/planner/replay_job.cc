@@ -28,23 +28,19 @@ ReplayJob ReplayJob::make(const Method& method, const Network& network,
                 .slowness = rondo::slowness(network.workers, stragglers),
                 .exchanges = exchanges_by(method, network, workload)};
   for (const PlannedExchange& exchange : job.exchanges)
-    job.products +=
-        exchange.flops * (network.workers - 1) / workload.flop_rate;
+    job.products += exchange.flops * (network.workers - 1) / workload.flop_rate;
   return job;
 }
 
 std::string ReplayJob::to_json() const {
   ordered_json list = ordered_json::array();
   for (const PlannedExchange& one : exchanges)
-    list.push_back({{"bytes", one.bytes},
-                    {"ready", one.ready},
-                    {"gather", one.gather}});
-  const ordered_json object = {{"method", method.name()},
-                               {"computation", computation},
-                               {"products", products},
-                               {"slowness", slowness},
-                               {"rounds", rounds},
-                               {"exchanges", std::move(list)}};
+    list.push_back(
+        {{"bytes", one.bytes}, {"ready", one.ready}, {"gather", one.gather}});
+  const ordered_json object = {
+      {"method", method.name()}, {"computation", computation},
+      {"products", products},    {"slowness", slowness},
+      {"rounds", rounds},        {"exchanges", std::move(list)}};
   return object.dump();
 }
 

@@ -131,8 +131,8 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   std::unique_ptr<KvWorker> servers;
   if (method.spare > 0) {
     RONDO_ASSIGN_OR_RETURN(
-        servers, connect_servers(env, {.mode = KvMode::kSync}, method.name(),
-                                 settings));
+        servers,
+        connect_servers(env, {.mode = KvMode::kSync}, method.name(), settings));
     if (servers->servers() != method.spare)
       return error(Code::kInvalidArgument,
                    "{} needs {} servers, and the job has {}", method.name(),
@@ -143,8 +143,7 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   // Servers leave the ring to the ranks.
   if (method.kind == MethodKind::kHybrid) settings.algorithm = "ring";
   ReplayPlace place;
-  RONDO_ASSIGN_OR_RETURN(place.comm,
-                         Communicator::world(std::move(settings)));
+  RONDO_ASSIGN_OR_RETURN(place.comm, Communicator::world(std::move(settings)));
   if (method.by_keys()) {
     auto keys = std::make_unique<ByKeys>(job, std::move(servers));
     RONDO_RETURN_IF_ERROR(keys->add_keys());

@@ -11,8 +11,8 @@ namespace rondo {
 namespace {
 
 // A median of so many rounds, of fewer where they take longer than this.
-constexpr int kMostRounds = 15;
-constexpr double kSeconds = 4;
+constexpr int kMostRounds = 41;
+constexpr double kSeconds = 2;
 
 // Bytes that have left through this host's interfaces, but for loopback.
 double network_bytes() {
@@ -92,8 +92,9 @@ class StepReplay {
       std::this_thread::sleep_for(seconds(job_.products));
     }
     std::vector<double> slowest = {to_seconds(Clock::now() - begin)};
-    std::vector<double> sent = {(network_bytes() - bytes) / on_this_host()};
     RONDO_RETURN_IF_ERROR(comm.allreduce(slowest, {.op = ReduceOp::kMax}));
+    // Everybody has got all, so all has left.
+    std::vector<double> sent = {(network_bytes() - bytes) / on_this_host()};
     RONDO_RETURN_IF_ERROR(comm.allreduce(sent));
     bytes_ = sent[0] / comm.size();
     return slowest[0];
