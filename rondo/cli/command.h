@@ -30,6 +30,7 @@ void add_bench_command(CLI::App& app, CommandLine& line);
 void add_lab_command(CLI::App& app, CommandLine& line);
 void add_parameter_server_command(CLI::App& app, CommandLine& line);
 void add_plan_command(CLI::App& app, CommandLine& line);
+void add_probe_links_command(CLI::App& app, CommandLine& line);
 void add_server_command(CLI::App& app, CommandLine& line);
 void add_train_command(CLI::App& app, CommandLine& line);
 void add_tune_command(CLI::App& app, CommandLine& line);

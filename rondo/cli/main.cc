@@ -8,9 +8,10 @@ namespace rondo {
 namespace {
 
 constexpr void (*kCommands[])(CLI::App&, CommandLine&) = {
-    add_run_command,   add_train_command,  add_plan_command,
-    add_lab_command,   add_bench_command,  add_tune_command,
-    add_agent_command, add_server_command, add_parameter_server_command,
+    add_run_command,         add_train_command,  add_plan_command,
+    add_lab_command,         add_bench_command,  add_tune_command,
+    add_agent_command,       add_server_command, add_parameter_server_command,
+    add_probe_links_command,
 };
 
 // The arguments before "--", last one first, as CLI11 takes them; the rest goes

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "rondo/base/env.h"
@@ -83,16 +80,7 @@ Result<std::vector<Host>> chosen_hosts(const RunArguments& args, const Env& env,
   if (!args.discovery.empty())
     return HostDiscovery::ask(CLI::detail::split_up(args.discovery));
   if (!args.hosts.empty()) return parse_hosts(args.hosts);
-  if (!args.hostfile.empty()) {
-    std::ifstream file(args.hostfile);
-    if (!file)
-      return error(Code::kInvalidArgument, "--hostfile {}: {}", args.hostfile,
-                   std::strerror(errno));
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    auto hosts = parse_hostfile(text);
-    if (!hosts.ok()) return hosts.status().with_context(args.hostfile);
-    return hosts;
-  }
+  if (!args.hostfile.empty()) return read_hostfile(args.hostfile);
   *slurm = detect_outer_job(env) == OuterJob::kSlurmAllocation;
   if (*slurm) return slurm_hosts(env);
   if (args.ranks_option->count() == 0)

@@ -1,7 +1,11 @@
 #include "rondo/launch/hosts.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace rondo {
@@ -121,6 +125,17 @@ Result<std::vector<Host>> parse_hostfile(std::string_view text) {
     hosts.push_back(std::move(host));
   }
   RONDO_RETURN_IF_ERROR(check_unique(hosts));
+  return hosts;
+}
+
+Result<std::vector<Host>> read_hostfile(const std::string& file) {
+  std::ifstream in(file);
+  if (!in)
+    return error(Code::kInvalidArgument, "--hostfile {}: {}", file,
+                 std::strerror(errno));
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  auto hosts = parse_hostfile(text);
+  if (!hosts.ok()) return hosts.status().with_context(file);
   return hosts;
 }
 

@@ -24,6 +24,8 @@ Result<std::vector<Host>> parse_hosts(std::string_view text);
 
 // The same, one host per line: "a:4", "a 4" or "a slots=4"; # starts a comment.
 Result<std::vector<Host>> parse_hostfile(std::string_view text);
+// That of a file; the error names it.
+Result<std::vector<Host>> read_hostfile(const std::string& file);
 
 // The consecutive ranks that one host runs.
 struct HostRanks {

@@ -225,6 +225,46 @@ ExchangeCost hierarchical(const Network& network, double bytes) {
   return cost;
 }
 
+// The same with servers on the workers' hosts. A host's link carries what its
+// workers send to servers elsewhere and what its servers answer to workers
+// elsewhere, and what goes from a worker to a server of its host stays there.
+ExchangeCost served_beside(const Method& method, const Network& network,
+                           double bytes) {
+  const double n = network.workers;
+  const double k = method.spare;
+  std::vector<double> servers(static_cast<size_t>(network.hosts));
+  for (int i = 0; i < method.spare; ++i)
+    ++servers[static_cast<size_t>(network.host_of_server(i, method.spare))];
+  struct Place {
+    double workers = 0, servers = 0;
+    // That leave it for each byte of a worker and server.
+    double sent(double all, double all_servers) const {
+      return workers * (all_servers - servers) + servers * (all - workers);
+    }
+  };
+  std::vector<Place> racks(static_cast<size_t>(network.racks));
+  double link = 0, uplink = 0;
+  for (int host = 0; host < network.hosts; ++host) {
+    const Place here{static_cast<double>(network.workers_on(host)),
+                     servers[static_cast<size_t>(host)]};
+    link = std::max(link, here.sent(n, k));
+    Place& rack = racks[static_cast<size_t>(network.rack_of(host))];
+    rack.workers += here.workers;
+    rack.servers += here.servers;
+  }
+  for (const Place& rack : racks) uplink = std::max(uplink, rack.sent(n, k));
+  const double part = bytes / k;
+  ExchangeCost cost;
+  cost.worker_bytes = bytes;
+  cost.link_bytes = link * part;
+  // There and back; sums leave when a part of all workers has arrived.
+  cost.startup =
+      2 * network.latency + n * std::min(part, network.part) / network.link;
+  cost.seconds =
+      seconds_of(network, cost.link_bytes, uplink * part) + cost.startup;
+  return cost;
+}
+
 // A share is traded with spare machines: workers give numbers and get sums. The
 // rest goes around the ring.
 ExchangeCost served(const Method& method, const Network& network,
@@ -266,7 +306,7 @@ ExchangeCost served(const Method& method, const Network& network,
 
 bool is_lower_bound(const Method& method, const Network& network) {
   return method.kind == MethodKind::kTree ||
-         method.kind == MethodKind::kHybrid ||
+         method.kind == MethodKind::kHybrid || method.beside ||
          (method.kind == MethodKind::kButterfly &&
           !std::has_single_bit(static_cast<unsigned>(network.workers)));
 }
@@ -284,7 +324,9 @@ ExchangeCost reduction_cost(const Method& method, const Network& network,
     case MethodKind::kDirect: return {.seconds = in_memory(network, bytes)};
     case MethodKind::kHierarchical: return hierarchical(network, bytes);
     case MethodKind::kServers:
-    case MethodKind::kHybrid: return served(method, network, bytes);
+    case MethodKind::kHybrid:
+      return method.beside ? served_beside(method, network, bytes)
+                           : served(method, network, bytes);
   }
   return {};
 }

@@ -26,7 +26,9 @@ double simulated(const Method& method, const Network& network, double bytes) {
   }
   const auto ends =
       simulate_network(network, operations,
-                       {.spare = method.spare, .in_order = !method.by_keys()})
+                       {.spare = method.spare,
+                        .beside = method.beside,
+                        .in_order = !method.by_keys()})
           .value();
   double last = 0;
   for (const std::vector<double>& end : ends)
@@ -138,6 +140,21 @@ TEST(ExchangeCost, ServersAreBoundByTheirLinks) {
         8e9 / k, 1);
 }
 
+// A host's link then carries what its worker sends to other hosts' servers and
+// what its server answers to other hosts' workers.
+TEST(ExchangeCost, ServersBesideWorkersShareTheirLinks) {
+  const Network network{.workers = 8, .hosts = 8, .link = 1e9, .latency = 0};
+  const auto link_bytes = [&](int servers) {
+    const Method method{
+        .kind = MethodKind::kServers, .spare = servers, .beside = true};
+    return reduction_cost(method, network, 1e9).link_bytes;
+  };
+  EXPECT_NEAR(link_bytes(1), 7e9, 1);
+  EXPECT_NEAR(link_bytes(2), (1.0 + 7) / 2 * 1e9, 1);
+  // With one on each host, as the ring.
+  EXPECT_NEAR(link_bytes(8), ring_bytes(1e9, 8), 1);
+}
+
 TEST(ExchangeCost, ServersDoNotPayForARing) {
   const Network network{.workers = 4096, .hosts = 512, .link = 12.5e9};
   EXPECT_LT(
@@ -160,6 +177,15 @@ TEST(Network, BadOnesAreExplained) {
               ::testing::HasSubstr("3 hosts for 2 workers"));
   EXPECT_THAT(said({.link = 0}), ::testing::HasSubstr("more than zero"));
   EXPECT_THAT(said({.racks = 2}), ::testing::HasSubstr("2 racks"));
+}
+
+// As `rondo run --servers` starts them.
+TEST(Network, ServersBesideWorkersAreSpreadInOrder) {
+  const Network network{.workers = 6, .hosts = 3};
+  EXPECT_EQ(network.host_of_server(1, 2), 1);
+  EXPECT_EQ(network.host_of_server(1, 4), 0);
+  EXPECT_EQ(network.host_of_server(2, 4), 1);
+  EXPECT_EQ(network.host_of_server(3, 4), 2);
 }
 
 TEST(Network, WorkersAreSpreadInOrder) {

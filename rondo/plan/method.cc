@@ -22,6 +22,7 @@ std::string_view name_of(MethodKind kind) {
 std::string Method::name() const {
   std::string name(name_of(kind));
   if (spare > 0) name += fmt::format(" {}", spare);
+  if (beside) name += " beside workers";
   if (factors) name += ", factors";
   if (bf16) name += ", bf16";
   return name;
@@ -76,11 +77,15 @@ std::vector<Method> methods_for(const Network& network) {
     methods.push_back({.kind = MethodKind::kHierarchical});
   // On one host nothing is gained by going out to other machines.
   if (network.workers == 1 || network.hosts == 1) return methods;
-  for (const MethodKind kind : {MethodKind::kServers, MethodKind::kHybrid}) {
-    for (int spare = 1; spare < network.workers; spare *= 2)
-      methods.push_back({.kind = kind, .spare = spare});
-    methods.push_back({.kind = kind, .spare = network.workers});
-  }
+  const auto add = [&](Method method) {
+    for (method.spare = 1; method.spare < network.workers; method.spare *= 2)
+      methods.push_back(method);
+    method.spare = network.workers;
+    methods.push_back(method);
+  };
+  add({.kind = MethodKind::kServers, .beside = true});
+  add({.kind = MethodKind::kServers});
+  add({.kind = MethodKind::kHybrid});
   return methods;
 }
 

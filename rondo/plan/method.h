@@ -17,18 +17,21 @@ enum class MethodKind {
   kRing,          // scatter-reduce and allgather around a ring
   kDirect,        // in the memory of one host
   kHierarchical,  // direct within hosts, rings between them
-  kServers,       // parameter servers on spare machines
+  kServers,       // parameter servers
   kHybrid,        // the ring, and spare machines reduce a share
 };
 
 struct Method {
   MethodKind kind = MethodKind::kRing;
-  int spare = 0;         // machines besides the workers'
+  int spare = 0;         // machines besides the workers', or servers there
+  bool beside = false;   // servers are on the workers' hosts, in turn
   bool factors = false;  // fully connected layers send factors where that pays
   bool bf16 = false;     // numbers travel in two bytes
 
-  // "ring", "ring, factors", "ps 4", "hybrid 2".
+  // "ring", "ring, factors", "ps 4", "ps 4 beside workers", "hybrid 2".
   std::string name() const;
+  // That it needs besides the workers'.
+  int spare_machines() const { return beside ? 0 : spare; }
   // Whether each gradient goes to servers by itself, when it is ready. Else
   // they go in buckets, one after another.
   bool by_keys() const { return kind == MethodKind::kServers; }
@@ -43,7 +46,7 @@ Result<Method> method_named(std::string_view name);
 
 // Those that there are on this network, each in full precision and with whole
 // gradients; between hosts servers and the hybrid with 1, 2, 4, ... and as many
-// spare machines as there are workers.
+// spare machines as there are workers, and as many servers beside workers.
 std::vector<Method> methods_for(const Network& network);
 
 // Which share of the gradients spare machines add up, together: all, where they

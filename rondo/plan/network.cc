@@ -1,6 +1,19 @@
 #include "rondo/plan/network.h"
 
 namespace rondo {
+namespace {
+
+// Which host gets one of `all` that are spread over hosts in order.
+int place(int number, int all, int hosts) {
+  // The first `more` hosts have one more.
+  const int each = all / hosts;
+  const int more = all % hosts;
+  const int in_larger = more * (each + 1);
+  return number < in_larger ? number / (each + 1)
+                            : more + (number - in_larger) / each;
+}
+
+}  // namespace
 
 Status Network::check() const {
   if (workers < 1 || workers > kMostWorkers)
@@ -39,13 +52,10 @@ Network Network::for_messages() const {
   return net;
 }
 
-int Network::host_of(int worker) const {
-  // The first `more` hosts have one worker more.
-  const int each = workers / hosts;
-  const int more = workers % hosts;
-  const int in_larger = more * (each + 1);
-  return worker < in_larger ? worker / (each + 1)
-                            : more + (worker - in_larger) / each;
+int Network::host_of(int worker) const { return place(worker, workers, hosts); }
+
+int Network::host_of_server(int server, int servers) const {
+  return place(server, servers, hosts);
 }
 
 int Network::workers_on(int host) const {

@@ -44,6 +44,9 @@ struct Network {
   // 0..hosts-1; spare machine i has the number hosts + i.
   int host_of(int worker) const;
   int workers_on(int host) const;
+  // The host of one of so many servers that are started beside the workers:
+  // equally many on each but for the remainder.
+  int host_of_server(int server, int servers) const;
   int most_on_a_host() const;
   int rack_of(int host) const;
   bool has_uplinks() const { return racks > 1 && uplink > 0; }

@@ -48,10 +48,14 @@ class NetworkSimulator {
   }
 
  private:
-  int machines() const { return network_.hosts + options_.spare; }
+  int machines() const {
+    return network_.hosts + (options_.beside ? 0 : options_.spare);
+  }
   int host_of(int rank) const {
-    return rank < network_.workers ? network_.host_of(rank)
-                                   : network_.hosts + rank - network_.workers;
+    if (rank < network_.workers) return network_.host_of(rank);
+    const int spare = rank - network_.workers;
+    return options_.beside ? network_.host_of_server(spare, options_.spare)
+                           : network_.hosts + spare;
   }
 
   // Up and down of each machine, the memory of each rank, up and down of racks.

@@ -19,7 +19,8 @@
 
 namespace rondo {
 
-// Ranks are the workers of the network, and behind them its spare machines.
+// Ranks are the workers of the network, and behind them its spare machines, or
+// servers on the workers' hosts.
 struct SimulatedOperation {
   std::vector<Plan> plans;    // by rank
   std::vector<double> ready;  // by rank: the second from which it takes part
@@ -27,7 +28,8 @@ struct SimulatedOperation {
 };
 
 struct NetworkSimulation {
-  int spare = 0;  // machines
+  int spare = 0;        // machines
+  bool beside = false;  // they are servers on the workers' hosts
   // Whether a rank begins an operation when it has finished the one before, as
   // the operations of a communicator do.
   bool in_order = true;

@@ -93,7 +93,7 @@ Result<MethodPrediction> predict_method(const Method& method,
   if (options.epoch_examples > 0 && made.examples_per_s > 0) {
     made.epoch_seconds = options.epoch_examples / made.examples_per_s;
     made.epoch_price = options.price_per_hour * made.epoch_seconds / 3600 *
-                       (network.hosts + method.spare);
+                       (network.hosts + method.spare_machines());
   }
   return made;
 }
@@ -114,9 +114,14 @@ Result<Prediction> predict(const Network& network, const Workload& workload,
   prediction.recommended = chosen.index;
   prediction.reason = chosen.reason;
   if (network.hosts > 1) {
-    const ServerChoice servers = best_servers(network, workload, options.step);
-    prediction.best_servers = servers.servers;
-    prediction.best_servers_step = servers.step;
+    const ServerChoice spare =
+        best_servers(network, workload, options.step, false);
+    prediction.best_servers = spare.servers;
+    prediction.best_servers_step = spare.step;
+    const ServerChoice beside =
+        best_servers(network, workload, options.step, true);
+    prediction.best_beside = beside.servers;
+    prediction.best_beside_step = beside.step;
   }
   const Method best = prediction.methods[chosen.index].method;
   if (network.workers > 1)

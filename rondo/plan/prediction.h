@@ -55,6 +55,9 @@ struct Prediction {
   // what a step takes then; 0 where there is but one host.
   int best_servers = 0;
   double best_servers_step = 0;
+  // The same of servers beside the workers.
+  int best_beside = 0;
+  double best_beside_step = 0;
   std::vector<RateNeeded> rates;  // for 50, 75, 90 and 95 %
   Sweep workers;                  // 2 ... 4096
   Sweep rate;                     // 100 Mbit/s ... 400 Gbit/s

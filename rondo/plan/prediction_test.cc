@@ -97,6 +97,20 @@ TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {
   EXPECT_EQ(predict(fast, vgg()).value().best_servers, 1);
 }
 
+// One server has the link of its host for itself on a spare machine; beside a
+// worker it need not send to that.
+TEST(Prediction, ServersBesideWorkersTakeTheRingsTime) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  const auto communication = [&](const std::string& name) {
+    return find(prediction, name).step.communication;
+  };
+  EXPECT_NEAR(communication("ps 4 beside workers"), communication("ring"),
+              0.1 * communication("ring"));
+  EXPECT_NEAR(communication("ps 1 beside workers"),
+              0.75 * communication("ps 1"), 0.1 * communication("ps 1"));
+  EXPECT_EQ(prediction.best_beside, 4);
+}
+
 TEST(Prediction, PricesAnEpoch) {
   const Prediction prediction =
       predict(four_hosts(), vgg(), {.price_per_hour = 2, .epoch_examples = 1e6})
@@ -107,6 +121,9 @@ TEST(Prediction, PricesAnEpoch) {
   // Spare machines cost too.
   const MethodPrediction& servers = find(prediction, "ps 4");
   EXPECT_NEAR(servers.epoch_price, 8 * 2 * 1e6 / servers.examples_per_s / 3600,
+              1e-6);
+  const MethodPrediction& beside = find(prediction, "ps 4 beside workers");
+  EXPECT_NEAR(beside.epoch_price, 4 * 2 * 1e6 / beside.examples_per_s / 3600,
               1e-6);
 }
 

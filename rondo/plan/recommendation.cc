@@ -65,7 +65,7 @@ std::string gain(std::span<const MethodPrediction> methods,
       best = &one;
   if (best == nullptr || best->step.step > 0.95 * chosen.step.step) return {};
   return fmt::format(fmt::runtime(sentence), best->method.name(),
-                     seconds_text(best->step.step), best->method.spare);
+                     seconds_text(best->step.step));
 }
 
 }  // namespace
@@ -85,7 +85,10 @@ Recommendation recommend(std::span<const MethodPrediction> methods,
       methods, chosen, [](const Method& m) { return m.bf16; },
       ". With gradients as bf16 on the wire ({}) a step would take {}");
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.spare > 0; },
+      methods, chosen, [](const Method& m) { return m.beside; },
+      ". With parameter servers, {} would take {} a step");
+  reason += gain(
+      methods, chosen, [](const Method& m) { return m.spare_machines() > 0; },
       ". With spare machines, {} would take {} a step");
   return {index, reason};
 }

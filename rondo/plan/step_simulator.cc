@@ -109,6 +109,7 @@ class StepSimulator {
     RONDO_ASSIGN_OR_RETURN(const auto ends,
                            simulate_network(network_, operations,
                                             {.spare = method_.spare,
+                                             .beside = method_.beside,
                                              .in_order = !method_.by_keys(),
                                              .pieces = pieces()}));
     double last = 0;

@@ -124,14 +124,14 @@ std::optional<double> rate_for(double efficiency, const Method& method,
 }
 
 ServerChoice best_servers(const Network& network, const Workload& workload,
-                          const StepOptions& options) {
+                          const StepOptions& options, bool beside) {
   std::vector<ServerChoice> choices;
   // Beyond some hundreds, not every number is tried.
   const int stride = std::max(1, network.workers / 256);
   const auto consider = [&](int servers) {
-    choices.push_back(
-        {servers, step_of({.kind = MethodKind::kServers, .spare = servers},
-                          network, workload, options)});
+    const Method method{
+        .kind = MethodKind::kServers, .spare = servers, .beside = beside};
+    choices.push_back({servers, step_of(method, network, workload, options)});
   };
   for (int servers = 1; servers < network.workers; servers += stride)
     consider(servers);

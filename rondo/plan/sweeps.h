@@ -26,8 +26,8 @@ struct ServerChoice {
   double step = 0;
 };
 // The fewest servers whose step is at most 1 % longer than with any number of
-// them up to that of the workers.
+// them up to that of the workers; on spare machines, or beside the workers.
 ServerChoice best_servers(const Network& network, const Workload& workload,
-                          const StepOptions& options);
+                          const StepOptions& options, bool beside);
 
 }  // namespace rondo

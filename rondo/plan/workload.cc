@@ -1,32 +1,38 @@
 #include "rondo/plan/workload.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace rondo {
 namespace {
 
-// As the ring strategy cuts gradients of small tensors.
-constexpr double kFirstBucket = 1 << 20;
-constexpr double kBucket = 25 << 20;
 constexpr double kForward = 1.0 / 3;
+constexpr double kPiece = 25 << 20;
+
+// So many bytes in pieces, which come evenly during the backward pass.
+std::vector<PlannedExchange> in_pieces(double total, double first,
+                                       double later) {
+  std::vector<PlannedExchange> pieces;
+  for (double left = total; left > 0;) {
+    const double bytes = std::min(left, left == total ? first : later);
+    left = bytes < left ? left - bytes : 0;
+    pieces.push_back({.bytes = bytes,
+                      .ready = kForward + (1 - kForward) * (1 - left / total)});
+  }
+  return pieces;
+}
 
 }  // namespace
 
-Workload uniform_workload(double parameters) {
+Workload uniform_workload(double parameters, const BucketRule& rule) {
   Workload workload;
   workload.name = "a model of that size";
   workload.parameters = parameters;
-  const double total = workload.bytes();
-  for (double left = total; left > 0;) {
-    const double room = left == total ? kFirstBucket : kBucket;
-    const double bytes = std::min(left, room);
-    left = bytes < left ? left - bytes : 0;
-    workload.buckets.push_back(
-        {.bytes = bytes,
-         .ready = kForward + (1 - kForward) * (1 - left / total)});
-  }
-  workload.keys = workload.buckets;
+  workload.buckets_for = [total = workload.bytes(), rule](int workers) {
+    return in_pieces(total, rule.first,
+                     rule.later ? rule.later(workers) : kPiece);
+  };
+  workload.buckets = workload.buckets_for(2);
+  workload.keys = in_pieces(workload.bytes(), rule.first, kPiece);
   return workload;
 }
 

@@ -51,8 +51,15 @@ struct Workload {
   double bytes() const { return 4 * parameters; }
 };
 
+// How gradients of small tensors are cut into buckets: bytes of the first one,
+// and of the others by the number of workers.
+struct BucketRule {
+  double first = 1 << 20;
+  std::function<double(int workers)> later = {};  // none: always 25 MiB
+};
+
 // A model of which only its size is known: its gradients become ready evenly
 // during the backward pass, which takes two thirds of a step.
-Workload uniform_workload(double parameters);
+Workload uniform_workload(double parameters, const BucketRule& rule = {});
 
 }  // namespace rondo

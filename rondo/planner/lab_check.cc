@@ -61,7 +61,8 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
     methods.push_back(best);
     for (const bool spare : {false, true})
       if (const auto* one = fastest(report, [&](const Method& method) {
-            return (method.spare > 0) == spare && method.kind != best.kind;
+            return (method.spare > 0) == spare && !method.beside &&
+                   method.kind != best.kind;
           }))
         methods.push_back(one->method);
     return methods;

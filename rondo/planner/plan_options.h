@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "rondo/plan/prediction.h"
+#include "rondo/planner/link_survey.h"
 
 namespace rondo {
 
@@ -14,15 +16,20 @@ struct PlanOptions {
   int64_t batch = 32;  // examples of a worker in a step
   std::string optimizer = "momentum";
 
-  int64_t workers = 4;
-  int64_t hosts = 0;  // 0: one for each worker
-  std::string link = "10gbit";
-  std::string latency = "50us";
+  std::optional<int64_t> workers;  // none: 4
+  int64_t hosts = 0;               // 0: one for each worker
+  int64_t gpus_per_host = 0;       // a worker on each; 0: as hosts says
+  std::string link;                // empty: as measured, or 10gbit
+  std::string latency;             // empty: as measured, or 50us
+  std::optional<LinkSurvey> measured;
   int64_t racks = 1;
   std::string uplink;  // of a rack; empty: as much as anybody sends
 
   std::string step_time = "estimate";  // or "measure", or seconds
-  std::string flops;                   // of a worker, for the estimate
+  std::string device;                  // of a worker, for the estimate
+  std::string precision = "fp32";      // of its products
+  int64_t cores = 0;                   // of a worker; 0: all that are here
+  std::string flops;                   // of a worker, instead of a device
   double straggler = 1;
   double jitter = 0;
 

@@ -4,6 +4,7 @@ namespace rondo {
 
 Result<PlanReport> make_plan(const PlanOptions& options) {
   PlanReport report;
+  report.measured = options.measured;
   RONDO_ASSIGN_OR_RETURN(report.network, network_of(options));
   RONDO_ASSIGN_OR_RETURN(report.options, predict_options_of(options));
   RONDO_ASSIGN_OR_RETURN(report.workload, workload_of(options));

@@ -12,6 +12,7 @@ struct PlanReport {
   Workload workload;
   PredictOptions options;
   Prediction prediction;
+  std::optional<LinkSurvey> measured;  // the links, where they were
   std::vector<CheckedMethod> checked;  // where that was asked for
 };
 

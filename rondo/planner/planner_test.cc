@@ -62,6 +62,75 @@ TEST(Planner, AModelHasFactors) {
   EXPECT_LT(best.worker_bytes, 0.2 * 1.5 * 553e6);
 }
 
+// The ring strategy's rule: the first of 1 MiB, the others of 1 MiB for each
+// rank, from 4 to 25.
+TEST(Planner, AModelBySizeHasTheStrategysBuckets) {
+  constexpr double kMiB = 1 << 20;
+  const Workload workload = make_plan(document()).value().workload;
+  for (const auto& [workers, bytes] :
+       {std::pair(2, 4 * kMiB), {8, 8 * kMiB}, {64, 25 * kMiB}}) {
+    const auto buckets = workload.buckets_for(workers);
+    EXPECT_EQ(buckets[0].bytes, kMiB);
+    EXPECT_EQ(buckets[1].bytes, bytes) << workers;
+    double total = 0;
+    for (const PlannedExchange& one : buckets) total += one.bytes;
+    EXPECT_NEAR(total, 553.44e6, 1);
+  }
+}
+
+TEST(Planner, MeasuredLinksAreThoseOfThePlan) {
+  PlanOptions options = document();
+  options.link.clear();
+  options.latency.clear();
+  options.measured = LinkSurvey{{"a", "<b>"}, {0, 1e8, 1e8, 0}, {0, 2, 2, 0}};
+  const PlanReport report = make_plan(options).value();
+  EXPECT_EQ(report.network.link, 1e8);
+  EXPECT_EQ(report.network.latency, 2);
+  EXPECT_THAT(to_text(report), HasSubstr("Measured between 2 hosts: 800 Mbit"));
+  EXPECT_THAT(to_json(report), HasSubstr("\"measured\""));
+  EXPECT_THAT(to_page(report), HasSubstr("Measured between 2 hosts"));
+}
+
+TEST(Planner, ServersBesideWorkersHaveRowsOfTheirOwn) {
+  const std::string text = to_text(make_plan(document()).value());
+  EXPECT_THAT(text, AllOf(HasSubstr("ps 4 beside workers"),
+                          HasSubstr("beside the workers, 4 would be enough")));
+}
+
+TEST(Planner, ADeviceIsEstimatedByItsFigures) {
+  PlanOptions options;
+  options.model = "vgg16";
+  options.device = "a100";
+  const Workload full = workload_of(options).value();
+  EXPECT_EQ(full.step_origin, "estimated for a100");
+  EXPECT_NEAR(full.flop_rate, 0.4 * 156e12, 1);
+  options.precision = "bf16";
+  const Workload half = workload_of(options).value();
+  EXPECT_LT(half.step_seconds, full.step_seconds);
+  options = {};
+  options.model = "vgg16";
+  options.cores = 4;
+  const double four = workload_of(options).value().step_seconds;
+  options.cores = 8;
+  EXPECT_NEAR(four / workload_of(options).value().step_seconds, 2, 0.01);
+}
+
+// Each GPU sends 2D(g-1)/g bytes to the others of its host.
+TEST(Planner, GpusOfAHostReduceOverTheirLinks) {
+  PlanOptions options;
+  options.model = "vgg16";
+  options.device = "h100";
+  options.workers = 8;
+  options.gpus_per_host = 8;
+  const PlanReport report = make_plan(options).value();
+  EXPECT_EQ(report.network.hosts, 1);
+  const auto& best = report.prediction.methods[report.prediction.recommended];
+  EXPECT_EQ(best.method.kind, MethodKind::kDirect);
+  const double link = 0.8 * 450e9;
+  const double expected = 2 * report.workload.bytes() * 7 / 8 / link;
+  EXPECT_NEAR(best.closed_transfer, expected, 0.05 * expected);
+}
+
 TEST(Planner, BadOptionsAreNamed) {
   const auto with = [](auto change) {
     PlanOptions options = document();
@@ -88,6 +157,40 @@ TEST(Planner, BadOptionsAreNamed) {
   EXPECT_THAT(with([](auto& o) { o.step_time = "measure"; }),
               HasSubstr("needs a model"));
   EXPECT_THAT(with([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));
+  EXPECT_THAT(with([](auto& o) { o.device = "h100"; }),
+              HasSubstr("give --step-time"));
+  EXPECT_THAT(with([](auto& o) { o.device = "z80"; }), HasSubstr("--device"));
+  EXPECT_THAT(with([](auto& o) { o.precision = "bf16"; }),
+              HasSubstr("say of which --device"));
+  EXPECT_THAT(with([](auto& o) { o.precision = "int4"; }),
+              HasSubstr("fp32 or bf16"));
+  EXPECT_THAT(with([](auto& o) { o.cores = -1; }), HasSubstr("--cores -1"));
+  EXPECT_THAT(with([](auto& o) {
+                o.device = "a100";
+                o.flops = "1T";
+              }),
+              AllOf(HasSubstr("--flops and --device"), HasSubstr("give one")));
+  EXPECT_THAT(with([](auto& o) {
+                o.device = "a100";
+                o.cores = 4;
+              }),
+              HasSubstr("--device cpu"));
+  EXPECT_THAT(with([](auto& o) { o.gpus_per_host = 3; }),
+              HasSubstr("--gpus-per-host 3"));
+  EXPECT_THAT(with([](auto& o) { o.gpus_per_host = -1; }),
+              HasSubstr("--gpus-per-host -1"));
+  EXPECT_THAT(with([](auto& o) {
+                o.gpus_per_host = 2;
+                o.hosts = 4;
+              }),
+              HasSubstr("leave one of them out"));
+  EXPECT_THAT(with([](auto& o) {
+                o.params.clear();
+                o.model = "mlp";
+                o.step_time = "measure";
+                o.cores = 2;
+              }),
+              HasSubstr("--step-time measure trains here"));
   EXPECT_THAT(with([](auto& o) { o.straggler = 0.5; }),
               HasSubstr("--straggler"));
   EXPECT_THAT(with([](auto& o) { o.jitter = -1; }), HasSubstr("--jitter"));

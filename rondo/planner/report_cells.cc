@@ -23,4 +23,13 @@ std::vector<std::string> cells_of(const MethodPrediction& method, bool priced) {
   return cells;
 }
 
+std::string servers_sentence(const Prediction& prediction) {
+  if (prediction.best_servers == 0) return {};
+  return fmt::format(
+      "Of parameter servers beside the workers, {} would be enough: {} a step; "
+      "on spare machines, {}: {} a step.",
+      prediction.best_beside, seconds_text(prediction.best_beside_step),
+      prediction.best_servers, seconds_text(prediction.best_servers_step));
+}
+
 }  // namespace rondo

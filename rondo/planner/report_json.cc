@@ -24,23 +24,10 @@ ordered_json to_object(const Workload& workload) {
           {"step_origin", workload.step_origin}};
 }
 
-ordered_json to_object(const MethodPrediction& one) {
-  return {{"method", one.method.name()},
-          {"spare_machines", one.method.spare},
-          {"worker_bytes", one.worker_bytes},
-          {"closed",
-           {{"communication_seconds", one.closed_transfer},
-            {"efficiency", one.closed_efficiency}}},
-          {"simulated",
-           {{"communication_seconds", one.step.communication},
-            {"hidden_seconds", one.step.hidden()},
-            {"exposed_seconds", one.step.exposed},
-            {"step_seconds", one.step.step},
-            {"efficiency", one.efficiency},
-            {"by_messages", one.step.by_messages}}},
-          {"examples_per_s", one.examples_per_s},
-          {"epoch_seconds", one.epoch_seconds},
-          {"epoch_price", one.epoch_price}};
+ordered_json to_object(const PlannedExchange& exchange) {
+  return {{"bytes", exchange.bytes},
+          {"ready", exchange.ready},
+          {"gather", exchange.gather}};
 }
 
 ordered_json to_object(const RateNeeded& rate) {
@@ -78,22 +65,55 @@ ordered_json to_list(const std::vector<T>& items) {
   return list;
 }
 
+ordered_json to_object(const MethodPrediction& one, const PlanReport& report) {
+  return {{"method", one.method.name()},
+          {"spare_machines", one.method.spare_machines()},
+          {"servers", one.method.by_keys() ? one.method.spare : 0},
+          {"worker_bytes", one.worker_bytes},
+          {"closed",
+           {{"communication_seconds", one.closed_transfer},
+            {"efficiency", one.closed_efficiency}}},
+          {"simulated",
+           {{"communication_seconds", one.step.communication},
+            {"hidden_seconds", one.step.hidden()},
+            {"exposed_seconds", one.step.exposed},
+            {"step_seconds", one.step.step},
+            {"efficiency", one.efficiency},
+            {"by_messages", one.step.by_messages}}},
+          {"examples_per_s", one.examples_per_s},
+          {"epoch_seconds", one.epoch_seconds},
+          {"epoch_price", one.epoch_price},
+          {"exchanges",
+           to_list(exchanges_by(one.method, report.network, report.workload))}};
+}
+
+ordered_json methods_of(const PlanReport& report) {
+  ordered_json list = ordered_json::array();
+  for (const MethodPrediction& one : report.prediction.methods)
+    list.push_back(to_object(one, report));
+  return list;
+}
+
 }  // namespace
 
 std::string to_json(const PlanReport& report) {
   const Prediction& prediction = report.prediction;
-  const ordered_json object = {
+  ordered_json object = {
       {"workload", to_object(report.workload)},
       {"network", to_object(report.network)},
-      {"methods", to_list(prediction.methods)},
+      {"methods", methods_of(report)},
       {"recommended", prediction.methods[prediction.recommended].method.name()},
       {"reason", prediction.reason},
       {"best_servers", prediction.best_servers},
       {"best_servers_step_seconds", prediction.best_servers_step},
+      {"best_servers_beside", prediction.best_beside},
+      {"best_servers_beside_step_seconds", prediction.best_beside_step},
       {"rates_needed", to_list(prediction.rates)},
       {"checked", to_list(report.checked)},
       {"by_workers", to_object(prediction.workers)},
       {"by_rate", to_object(prediction.rate)}};
+  if (report.measured)
+    object["measured"] = ordered_json::parse(to_json(*report.measured));
   // A graph's file may have any name.
   return object.dump(1, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";

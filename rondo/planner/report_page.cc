@@ -88,16 +88,16 @@ std::string to_page(const PlanReport& report) {
       "<title>{0}</title>\n<style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n"
       "<p>{2}</p>\n",
       title, kStyle, html_text(summary(report)));
+  if (report.measured)
+    page += fmt::format("<p>{}</p>\n", html_text(to_text(*report.measured)));
   page += methods_table(report);
   page += fmt::format(
       "<p><b>Take {}</b>: {}.</p>\n",
       html_text(prediction.methods[prediction.recommended].method.name()),
       html_text(prediction.reason));
-  if (prediction.best_servers > 0)
-    page += fmt::format(
-        "<p>Of parameter servers on spare machines, {} would be enough: {} a "
-        "step.</p>\n",
-        prediction.best_servers, seconds_text(prediction.best_servers_step));
+  if (const std::string servers = servers_sentence(prediction);
+      !servers.empty())
+    page += fmt::format("<p>{}</p>\n", html_text(servers));
   if (report.network.workers > 1)
     page += fmt::format("<h2>Links that an efficiency needs</h2>\n{}",
                         rates_table(prediction));

@@ -94,14 +94,13 @@ std::string to_text(const PlanReport& report) {
   const Prediction& prediction = report.prediction;
   const MethodPrediction& best = prediction.methods[prediction.recommended];
   std::string text = heading(report);
+  if (report.measured) text += to_text(*report.measured);
   if (report.network.workers > 1) text += closed_line(report);
   text += fmt::format("\n{}\n", methods_table(report));
   text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
-  if (prediction.best_servers > 0)
-    text += fmt::format(
-        "Of parameter servers on spare machines, {} would be enough: {} a "
-        "step.\n",
-        prediction.best_servers, seconds_text(prediction.best_servers_step));
+  if (const std::string servers = servers_sentence(prediction);
+      !servers.empty())
+    text += fmt::format("{}\n", servers);
   if (report.network.workers == 1) return text;
   text += fmt::format(
       "\nLinks that an efficiency needs: the ring with nothing hidden, and {} "
