@@ -110,7 +110,8 @@ Result<Workload> without_time(const PlanOptions& options) {
                            named("--params", parse_number(options.params)));
     Workload workload = uniform_workload(
         parameters,
-        {.first = BucketOptions().first_bytes, .later = [](int ranks) { return bucket_bytes({}, ranks); }});
+        {.first = BucketOptions().first_bytes,
+         .later = [](int ranks) { return bucket_bytes({}, ranks); }});
     workload.batch = static_cast<double>(options.batch);
     return workload;
   }
