@@ -75,6 +75,7 @@ std::string lab_command(const std::string& rondo, const Method& method,
 
 // What the command prints; an error with the last of it where it fails.
 Result<std::string> output_of(const std::string& command) {
+  // NOLINTNEXTLINE(bugprone-command-processor): its words are quoted
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return errno_error(Code::kResource, errno, "popen");
   std::string text;
