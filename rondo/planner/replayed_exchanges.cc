@@ -52,12 +52,12 @@ class InOrder final : public ReplayedExchanges {
     const PlannedExchange& what = job_.exchanges[i];
     Tensor tensor = first_of(memory_, elements_of(what));
     if (what.gather) return exchange_->all_gather(tensor, wire_, allocator_);
-    return exchange_->all_reduce({&tensor, 1}, true, wire_);
+    return exchange_->all_reduce({&tensor, 1}, {.wire = wire_});
   }
   Status finish() override { return {}; }
   Status warm_up() override {
     Tensor tensor = first_of(memory_, kWarmUpElements);
-    return exchange_->all_reduce({&tensor, 1}, true, wire_);
+    return exchange_->all_reduce({&tensor, 1}, {.wire = wire_});
   }
 
  private:
