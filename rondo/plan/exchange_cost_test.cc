@@ -24,12 +24,11 @@ double simulated(const Method& method, const Network& network, double bytes) {
                                       static_cast<int64_t>(bytes / 4 / keys));
     operation.ready.resize(operation.plans.size());
   }
-  const auto ends =
-      simulate_network(network, operations,
-                       {.spare = method.spare,
-                        .beside = method.beside,
-                        .in_order = !method.by_keys()})
-          .value();
+  const auto ends = simulate_network(network, operations,
+                                     {.spare = method.spare,
+                                      .beside = method.beside,
+                                      .in_order = !method.by_keys()})
+                        .value();
   double last = 0;
   for (const std::vector<double>& end : ends)
     last = std::max(last, std::ranges::max(end));
