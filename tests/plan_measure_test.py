@@ -50,7 +50,8 @@ def test_a_job_measures_its_links(two_hosts, tmp_path):
     assert "Measured between 2 hosts" in shown
     network = json.loads(file.read_text())["network"]
     assert (network["workers"], network["hosts"]) == (4, 2)
-    assert network["link"] == pytest.approx(12.5e6, rel=0.1)
+    # About 95 % of it; less where the machine is busy.
+    assert 0.8 * 12.5e6 < network["link"] < 1.05 * 12.5e6
     assert 0 < network["latency"] < 0.01
 
 

@@ -46,6 +46,7 @@ Result<Method> method_named(std::string_view name) {
   Method method;
   method.bf16 = take_off(", bf16");
   method.factors = take_off(", factors");
+  method.beside = take_off(" beside workers");
   const size_t space = left.find(' ');
   if (space != std::string_view::npos) {
     const std::string_view number = left.substr(space + 1);
@@ -61,7 +62,8 @@ Result<Method> method_named(std::string_view name) {
     if (name_of(method.kind) != left) continue;
     const bool serves = method.kind == MethodKind::kServers ||
                         method.kind == MethodKind::kHybrid;
-    if (serves == (method.spare > 0)) return method;
+    const bool there = !method.beside || method.kind == MethodKind::kServers;
+    if (serves == (method.spare > 0) && there) return method;
   }
   return wrong();
 }

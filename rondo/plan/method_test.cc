@@ -15,8 +15,8 @@ TEST(Method, ComesBackFromItsName) {
 }
 
 TEST(Method, OtherNamesAreRefused) {
-  for (const char* name :
-       {"", "rings", "ps", "ps 0", "ps -1", "ps x", "ring 2", "ps 2 3"})
+  for (const char* name : {"", "rings", "ps", "ps 0", "ps -1", "ps x", "ring 2",
+                           "ps 2 3", "hybrid 2 beside workers"})
     EXPECT_THAT(method_named(name).status().message(),
                 ::testing::HasSubstr(fmt::format("no method \"{}\"", name)));
 }

@@ -73,6 +73,11 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
     while (name.starts_with(' ')) name.remove_prefix(1);
     while (name.ends_with(' ')) name.remove_suffix(1);
     RONDO_ASSIGN_OR_RETURN(const Method method, method_named(name));
+    if (method.beside)
+      return error(Code::kInvalidArgument,
+                   "{}: a lab has servers on hosts of their own; check \"ps "
+                   "{}\" instead",
+                   method.name(), method.spare);
     methods.push_back(method);
     from = end + 1;
   }

@@ -52,7 +52,7 @@ class PairProbe {
     while (word_[0] > 0) {
       RONDO_ASSIGN_OR_RETURN(const double took, exchange(word_[0]));
       if (leads()) {
-        if (took < options_.seconds / 16 && word_[0] < kLongestMessage) {
+        if (took < options_.seconds / 8 && word_[0] < kLongestMessage) {
           word_[0] *= 4;
         } else {
           rates.push_back(static_cast<double>(word_[0]) / took);

@@ -12,9 +12,9 @@
 namespace rondo {
 
 struct LinkProbeOptions {
-  double seconds = 0.25;  // that long messages of a pair take together
-  int pings = 200;        // short ones of a pair, there and back
-  int most_rounds = 32;   // beyond, not every pair is measured
+  double seconds = 0.5;  // that long messages of a pair take together
+  int pings = 200;       // short ones of a pair, there and back
+  int most_rounds = 32;  // beyond, not every pair is measured
 };
 
 // On all ranks of `comm`, which reach each other by TCP. All get the result.
