@@ -101,8 +101,10 @@ Result<std::vector<double>> by_pairs(
     PairProbe probe(comm, peer, options);
     RONDO_ASSIGN_OR_RETURN(const double found, measure(probe));
     if (comm.rank() > peer) continue;
-    pairs[static_cast<size_t>(comm.rank() * n + peer)] = found;
-    pairs[static_cast<size_t>(peer * n + comm.rank())] = found;
+    const auto a = static_cast<size_t>(comm.rank());
+    const auto b = static_cast<size_t>(peer);
+    pairs[a * static_cast<size_t>(n) + b] = found;
+    pairs[b * static_cast<size_t>(n) + a] = found;
   }
   RONDO_RETURN_IF_ERROR(comm.allreduce(pairs, {.op = ReduceOp::kMax}));
   return pairs;
