@@ -9,6 +9,7 @@
 #include "array.h"
 #include "bindings.h"
 #include "graph.h"
+#include "interrupt.h"
 #include "program_call.h"
 #include "run_interrupt.h"
 
@@ -42,6 +43,8 @@ nb::tuple run(PySession& self, const std::vector<PyValue>& fetches,
   {
     const GilRelease release;
     const RunInterrupt interrupt(cancellation);
+    // A wait that gave up by itself would leave the step behind.
+    const NoInterrupt calm;
     result = self.session->run(values, feeds, nodes, options);
   }
   if (PyErr_CheckSignals() != 0) throw nb::python_error();

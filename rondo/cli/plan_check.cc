@@ -56,13 +56,15 @@ std::string bits(double bytes_per_s) {
 }
 
 // The job in a lab that is there for it, before most of what the machine does
-// otherwise: on hosts of its own it would have cores of its own.
+// otherwise: on hosts of its own it would have cores of its own. It is told to
+// end with this process, however that does.
 std::string lab_command(const std::string& rondo, const Method& method,
                         const Network& network, const std::string& file) {
   const std::string self = quoted(rondo);
   std::string command = fmt::format(
-      "nice -n -10 {} lab with --name plan_{} --hosts {} --rate {}", self,
-      getpid(), network.hosts + method.spare, bits(network.link));
+      "exec setpriv --pdeathsig TERM nice -n -10 {} lab with --name plan_{} "
+      "--hosts {} --rate {}",
+      self, getpid(), network.hosts + method.spare, bits(network.link));
   if (network.racks > 1)
     command += fmt::format(
         " --topology racks --uplink {}",

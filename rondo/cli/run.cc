@@ -188,6 +188,8 @@ Status check_growth(const RunArguments& args) {
                  "--host-discovery-script",
                  args.max_ranks);
   }
+  if (CLI::detail::split_up(args.discovery).empty())
+    return error(Code::kInvalidArgument, "--host-discovery-script is empty");
   if (!args.hosts.empty() || !args.hostfile.empty())
     return error(Code::kInvalidArgument,
                  "--host-discovery-script says where to run; leave {} out",

@@ -81,7 +81,8 @@ Status Job::add_host(const std::vector<std::string>& command,
 Result<int> Job::run() {
   RONDO_RETURN_IF_ERROR(watch());
   while (!all_closed() && !out_of_time_) loop_->run_once();
-  discovery_.reset();
+  // Its timer may still be due: it lives for as long as the loop.
+  if (discovery_ != nullptr) discovery_->stop();
   agents_.clear();
   end_leftovers();
   report_last_errors();

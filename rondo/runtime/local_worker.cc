@@ -17,13 +17,16 @@ namespace {
 constexpr Duration kShortStep = std::chrono::microseconds(60);
 
 // Whether a run may wait, or take much longer than the one before: for what
-// comes from elsewhere, in a loop, in a function or an operation of the user's,
-// of which nobody knows what it does.
+// comes from elsewhere, in a loop, in the other branch, for the end of an
+// iterator, in a function or an operation of the user's, of which nobody knows
+// what it does.
 bool may_last(const StepPlan& plan) {
   return plan.has_async || plan.frames.size() > 1 ||
          std::ranges::any_of(plan.items, [](const StepPlan::Item& item) {
-           return item.kernel && (item.node->op().name == "HostCall" ||
-                                  item.node->op().cost == nullptr);
+           if (!item.kernel) return false;
+           const std::string_view op = item.node->op().name;
+           return op == "HostCall" || op == "Switch" || op == "MakeIterator" ||
+                  item.node->op().cost == nullptr;
          });
 }
 
@@ -157,9 +160,10 @@ void LocalWorker::cancel(int64_t step, const Status& why) {
 }
 
 void LocalWorker::run(StepCall call, Done done) {
-  // To wake a thread takes longer than such a step.
+  // To wake a thread takes longer than such a step. With feeds, the next one's
+  // may be much larger than the last one's.
   if (const auto graph = find(call.graph);
-      graph && graph->is_short && !graph->may_last)
+      graph && graph->is_short && !graph->may_last && graph->feeds == 0)
     return done(run_here(std::move(call)));
   run_threads_.start(
       [this, call = std::move(call), done = std::move(done)]() mutable {
@@ -237,6 +241,8 @@ Result<std::vector<Tensor>> LocalWorker::run_parts(Registered& graph,
     }
     for (Tensor& tensor : *result) fetched.push_back(std::move(tensor));
   }
+  // One that failed may have been short for that.
+  if (cancellation.cancelled() || !failure.ok()) graph.is_short = false;
   // The others failed because this one did.
   if (cancellation.cancelled()) return cancellation.reason();
   if (!failure.ok()) return failure;

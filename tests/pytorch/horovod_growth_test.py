@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 import torch.distributed as dist
 from launchers_test import RONDO, environment
 from rondo.torch.horovod.elastic.newcomers import Newcomers
@@ -122,3 +123,10 @@ def test_a_newcomer_that_was_lost_before_it_said_who_it_is():
     store.add("entries", 2)
     store.set("rank2", "8")
     assert Newcomers(store).invite(0) == [8]
+
+
+def test_a_newcomer_does_not_wait_for_a_job_that_is_gone(caplog):
+    with pytest.raises(SystemExit) as ended:
+        Newcomers(dist.HashStore(), patience=0.6).enter(7)
+    assert ended.value.code == 1
+    assert "rank 7 waits to join the job" in caplog.text

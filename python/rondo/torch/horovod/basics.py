@@ -61,6 +61,7 @@ def init(comm=None, process_sets=None):
 def start(store, rank, size, settings):
     """Connects the ranks that meet in `store`."""
     from . import process_sets as sets
+    from .elastic.newcomers import show_life
 
     _process.hosts = Hosts(store, rank, size)
     _process.settings = settings
@@ -68,6 +69,8 @@ def start(store, rank, size, settings):
         _process.timeline.start(settings.timeline, rank)
     _process.engine = Engine(store, rank, size, settings, _process.timeline)
     sets.reset(size)
+    if settings.may_grow:
+        show_life(_process.job)
 
 
 def shutdown():

@@ -9,17 +9,41 @@ that decided had not seen it, enters itself anew.
 import contextlib
 import datetime
 import logging
+import threading
+import time
 
 log = logging.getLogger("rondo.torch")
 
 _SLICE = datetime.timedelta(seconds=0.5)
+_BEAT = 5.0  # seconds
+_PATIENCE = 60.0
+_beating = False
+
+
+def show_life(job):
+    """Says from time to time that there is somebody who may invite newcomers: of a
+    process that is in a group, from now on."""
+    global _beating
+    if _beating:
+        return
+    _beating = True
+    store = job.part("newcomers")
+
+    def beat():
+        with contextlib.suppress(RuntimeError):  # the store may be gone
+            while True:
+                store.add("beats", 1)
+                time.sleep(_BEAT)
+
+    threading.Thread(target=beat, name="hvd beat", daemon=True).start()
 
 
 class Newcomers:
     """The list, as one process sees it."""
 
-    def __init__(self, store):
+    def __init__(self, store, patience=_PATIENCE):
         self._store = store
+        self._patience = patience
         self._seen = 0  # entries that need not be looked at again
 
     def are_waiting(self):
@@ -46,10 +70,22 @@ class Newcomers:
         entry = self._store.add("entries", 1)
         self._store.set(f"rank{entry}", str(rank))
         self._seen = entry
+        beats, heard = 0, time.monotonic()
         while not self._store.check(["over"]):
             with contextlib.suppress(RuntimeError):  # a time-out
                 self._store.wait([f"meeting{entry}"], _SLICE)
                 return int(self._store.get(f"meeting{entry}"))
+            before, beats = beats, self._store.add("beats", 0)
+            if beats != before:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > self._patience:
+                log.error(
+                    "rondo.torch: rank %d waits to join the job, and for %.0f s nobody "
+                    "was there who could take it in: the others have ended",
+                    rank,
+                    self._patience,
+                )
+                raise SystemExit(1)
         log.warning("rondo.torch: the job ended before rank %d could join it", rank)
         raise SystemExit(0)
 
