@@ -37,12 +37,8 @@ class Rewrite {
     gradient = {share_of(all.values), all.indices, gradient.shape};
   }
 
-  // The last travels alone where buckets are tuned: one that reached into the
-  // next exchange of a step, which may need this one's result, would wait for
-  // it for ever.
-  void reduce(const std::vector<size_t>& bucket, bool last,
-              ExchangeOptions options) {
-    if (exchange_.buckets.tune && !last) options.unit_bytes = bytes_in(bucket);
+  void reduce(const std::vector<size_t>& bucket, ExchangeOptions options) {
+    if (exchange_.buckets.tune) options.unit_bytes = bytes_in(bucket);
     std::vector<Value> values;
     for (const size_t i : bucket)
       values.push_back(gradients_[i].gradient.values);
@@ -121,15 +117,13 @@ std::vector<GradientAndVariable> exchanged_gradients(
     return options;
   };
   Rewrite rewrite(gradients, exchange, terms);
-  for (const auto& item : plan.items) {
-    const auto& [bucket, factor] = item;
+  for (const auto& [bucket, factor] : plan.items) {
     if (factor)
       rewrite.gather(factor, plan.begin, named("factor"));
     else if (Gradient& first = gradients[bucket[0]].gradient; first.sparse())
       rewrite.gather_rows(first, named("rows"));
     else
-      rewrite.reduce(bucket, &item == &plan.items.back(),
-                     named(exchange.buckets.tune ? "unit" : "bucket"));
+      rewrite.reduce(bucket, named(exchange.buckets.tune ? "unit" : "bucket"));
     ++options.sequence;
   }
   for (size_t i = 0; i < gradients.size(); ++i)
