@@ -129,6 +129,7 @@ set(headers
   rondo/train/joint_gradients.h
   rondo/train/merged_trace.h
   rondo/train/saver.h
+  rondo/train/server_share.h
   rondo/train/strategy.h
   rondo/tensor/dtype.h
   rondo/tensor/reduce.h

@@ -3,34 +3,23 @@
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 
+from background import Background
 from ports import free_port
-from ranks import RONDO, clean_env
+from ranks import RONDO
 
 PATIENCE = 4
 
 
-class Task:
+class Task(Background):
     def __init__(self, cluster, job, index, env):
         self.name = f"/job:{job}/task:{index}"
         self.address = cluster.addresses[job][index]
         self.target = f"grpc://{self.address}"
-        self.out = cluster.folder / f"{job}{index}"
         command = [RONDO, "server", "--cluster", cluster.text]
-        command += ["--job", job, "--task", str(index), "--lease", "0.2"]
-        with open(self.out, "ab") as file:
-            self.process = subprocess.Popen(
-                command,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(**env),
-            )
-
-    @property
-    def text(self):
-        return self.out.read_text()
+        command += ["--job", job, "--task", index, "--lease", 0.2]
+        super().__init__(cluster.folder / f"{job}{index}", command, **env)
 
     def signal(self, number):
         os.kill(self.process.pid, number)

@@ -35,14 +35,14 @@ def program(graph, ps="/job:ps/task:0", worker="/job:worker/task:0"):
 class Running(threading.Thread):
     """A run that is to fail."""
 
-    def __init__(self, session, fetches):
+    def __init__(self, session, fetches, *more):
         super().__init__(daemon=True)
-        self.session, self.fetches, self.error = session, fetches, None
+        self.session, self.wanted, self.error = session, (fetches, *more), None
         self.start()
 
     def run(self):
         try:
-            self.session.run(self.fetches)
+            self.session.run(*self.wanted)
         except rd.errors.Error as e:
             self.error = e
 
@@ -191,6 +191,27 @@ def test_a_task_that_dies_ends_the_step(cluster, victim, master, how):
     config = rd.ConfigProto(device_filters=["/job:worker/task:1"])
     with rd.Session(c["worker", 1].target, graph=other, config=config) as s:
         assert s.run(one) == 2
+
+
+@pytest.mark.parametrize("level", ["NO_TRACE", "FULL_TRACE"])
+def test_a_run_with_a_timeout_gives_up_a_stopped_task(cluster, monkeypatch, level):
+    # Its link would take it for lost much later.
+    monkeypatch.setenv("RONDO_PATIENCE", "600")
+    c = cluster(RONDO_PATIENCE="600")
+    graph = rd.Graph()
+    x, w, add, y, never, init = program(graph)
+    with graph.as_default(), rd.device("/job:worker/task:0"):
+        here = x + 1.0
+    options = rd.RunOptions(getattr(rd.RunOptions, level), timeout_in_ms=500)
+    with rd.Session(c["worker", 0].target, graph=graph) as s:
+        s.run(init)
+        s.run([add, here], {x: [1.0]})
+        c["ps", 0].signal(signal.SIGSTOP)
+        run = Running(s, [add, here], {x: [1.0]}, options, rd.RunMetadata())
+        error = run.result()
+        assert isinstance(error, rd.errors.TimeoutError), error
+        assert "/job:ps/task:0" in str(error)
+        c["ps", 0].signal(signal.SIGCONT)
 
 
 def test_a_parameter_server_that_comes_back(cluster):

@@ -8,11 +8,13 @@ import sys
 
 import pytest
 from ranks import BUILD, rondo_run
-from served_jobs import PYTHON, ServedJob, losses
+from served_jobs import PYTHON, EndlessJob, losses
 
 
 def served(servers):
-    return ["--servers", servers, "--strategy", "hybrid"]
+    # Buckets as small as these are the ranks' alone unless a share is given.
+    share = ["--env", "RONDO_SERVER_SHARE=0.5"]
+    return ["--servers", servers, "--strategy", "hybrid", *share]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,14 @@ def test_the_options_of_the_ring_hold(tmp_path):
         assert found == pytest.approx(alone, abs=within), options
 
 
+def test_a_share_that_is_none_is_explained():
+    options = ["-n", 2, *served(1), "--env", "RONDO_SERVER_SHARE=most", "--no-prefix"]
+    done = rondo_run(*options, "--", *PYTHON, "--steps", 1)
+    assert done.returncode == 1
+    said = "RONDO_SERVER_SHARE=most: expected a share from 0 to 1, or auto"
+    assert said in done.stdout + done.stderr
+
+
 def test_ranks_that_train_in_other_ways_are_told(tmp_path):
     program = tmp_path / "other.py"
     program.write_text(
@@ -100,7 +110,7 @@ def test_ranks_that_train_in_other_ways_are_told(tmp_path):
 
 
 def test_a_killed_rank_is_named_by_the_others(tmp_path):
-    with ServedJob(tmp_path, "hybrid") as job:
+    with EndlessJob(tmp_path, "hybrid") as job:
         pid = job.ranks()[1]
         os.kill(pid, signal.SIGKILL)
         job.process.wait(60)
@@ -109,7 +119,7 @@ def test_a_killed_rank_is_named_by_the_others(tmp_path):
 
 
 def test_a_killed_server_is_named_by_all(tmp_path):
-    with ServedJob(tmp_path, "hybrid") as job:
+    with EndlessJob(tmp_path, "hybrid") as job:
         job.ranks()
         servers = job.servers()
         assert len(servers) == 2

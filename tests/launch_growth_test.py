@@ -1,9 +1,9 @@
 """`rondo run --host-discovery-script`: ranks that are added to a job that runs."""
 
-import time
+import signal
 
 import pytest
-from launches import run, sh, start, wait_until
+from launches import run, sh, start, wait_gone, wait_until
 
 
 class Hosts:
@@ -24,6 +24,22 @@ class Hosts:
     def count_asking(self):
         with self.script.open("a") as file:
             file.write(f"echo >> '{self.asked}'\n")
+
+    def do(self, text):
+        """Another script, from now on."""
+        other = self.script.with_suffix(".new")
+        other.write_text(f"#!/bin/sh\n{text}\n")
+        other.chmod(0o755)
+        other.rename(self.script)
+
+    def hang(self):
+        """So that it does not come to an end."""
+        self.do(f"sleep 1000 & echo $! $$ >> '{self.asked}'; wait")
+
+    def processes(self):
+        """Those of the first time that it hung."""
+        wait_until(lambda: self._asked() > 0, 30, "it is not asked")
+        return [int(pid) for pid in self.asked.read_text().splitlines()[0].split()]
 
     def was_asked(self, times):
         before = self._asked()
@@ -56,6 +72,14 @@ def begins(tmp_path, rank):
 def grow(hosts, tmp_path, *args, program=PROGRAM):
     script = ["--host-discovery-script", hosts.script]
     return start(*script, *args, *sh(program.format(tmp_path)))
+
+
+def grow_from_one(hosts, tmp_path, *args):
+    """A job whose one rank has begun, where there is room for no more."""
+    hosts.say("localhost\n")
+    job = grow(hosts, tmp_path, *args)
+    begins(tmp_path, 0)
+    return job
 
 
 def end(job, tmp_path):
@@ -132,25 +156,57 @@ def test_a_host_that_comes_back(hosts, tmp_path, ssh):
 
 
 def test_a_script_that_fails_is_told_of_once(hosts, tmp_path):
-    hosts.say("localhost\n")
-    job = grow(hosts, tmp_path)
-    begins(tmp_path, 0)
-    hosts.script.write_text(f"#!/bin/sh\necho >> '{hosts.asked}'\nexit 3\n")
+    job = grow_from_one(hosts, tmp_path)
+    hosts.do(f"echo >> '{hosts.asked}'\nexit 3")
     hosts.was_asked(3)
     _, err = end(job, tmp_path)
     assert err.count("exited with code 3; the job goes on as it is") == 1, err
 
 
 def test_no_ranks_are_added_when_one_has_ended(hosts, tmp_path):
+    """Nobody asks for hosts any more; one that is being asked is ended."""
     hosts.say("localhost:2\n")
-    ends = "[ $RONDO_RANK = 1 ] && printf bye && exit 0" + PROGRAM
-    job = grow(hosts, tmp_path, program=ends)
-    # A line without an end is written when the launcher knows that the rank has.
-    assert job.stdout.read(8) == b"[1] bye\n"
-    hosts.say("localhost:3\n")
-    time.sleep(2.5)  # it was asked once a second
+    ends = f"[ $RONDO_RANK = 1 ] && until [ -e {tmp_path}/bye ]; do sleep 0.02; done"
+    job = grow(hosts, tmp_path, program=f"{ends} && exit 0{PROGRAM}")
+    begins(tmp_path, 0)
+    hosts.hang()
+    asked = hosts.processes()
+    (tmp_path / "bye").touch()
+    wait_gone(asked, 30)
     out, err = end(job, tmp_path)
     assert out == "[0] at most 4096\n" and "adding" not in err
+
+
+def test_a_script_that_hangs(hosts, tmp_path):
+    """It is ended, and the job goes on as it is, until there is an answer."""
+    job = grow_from_one(hosts, tmp_path, "--host-discovery-timeout", 5)
+    hosts.hang()
+    wait_gone(hosts.processes(), 30)
+    hosts.was_asked(1)  # for a second time
+    hosts.do("echo localhost:2")
+    begins(tmp_path, 1)
+    _, err = end(job, tmp_path)
+    assert err.count("did not answer within 5 s and was ended") == 1, err
+    assert "the job goes on as it is" in err
+
+
+def test_what_a_script_leaves_behind(hosts, tmp_path):
+    """It is ended, though the job goes on."""
+    job = grow_from_one(hosts, tmp_path)
+    hosts.do(f"sleep 1000 & echo $! >> '{hosts.asked}'; echo localhost")
+    wait_gone(hosts.processes(), 30)
+    _, err = end(job, tmp_path)
+    assert err == ""
+
+
+def test_a_job_that_is_ended_while_it_asks_for_hosts(hosts):
+    hosts.hang()
+    job = start("--host-discovery-script", hosts.script, "--", "true")
+    asked = hosts.processes()
+    job.send_signal(signal.SIGINT)
+    job.communicate(timeout=30)
+    assert job.returncode == -signal.SIGINT
+    wait_gone(asked, 30)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +216,18 @@ def test_no_ranks_are_added_when_one_has_ended(hosts, tmp_path):
         (["-n", 3, "--max-ranks", 2, "--host-discovery-script", "x"], "from 3 to 4096"),
         (["--hosts", "a", "--host-discovery-script", "x"], "leave --hosts out"),
         (["--host-discovery-script", "/no/such"], "'/no/such' was not found"),
+        (["-n", 1, "--host-discovery-script", ""], "name a program that prints HOST"),
         (["--host-discovery-script", " "], "--host-discovery-script is empty"),
+        (["-n", 1, "--host-discovery-timeout", 5], "there is nothing to wait for"),
+        (
+            ["--host-discovery-script", "x", "--host-discovery-timeout", 0],
+            "above 0 and up to 86400",
+        ),
+        (
+            ["--host-discovery-script", "sleep 1000"]
+            + ["--host-discovery-timeout", 0.2],
+            "'sleep' did not answer within 0.2 s and was ended; it has to print",
+        ),
         (["--host-discovery-script", "false"], "'false' exited with code 1"),
         (["-n", 3, "--host-discovery-script", "echo localhost:2"], "only 2 ranks"),
         (

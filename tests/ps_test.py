@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from ranks import BUILD, RONDO, clean_env, rondo_run, wait_until
-from served_jobs import PYTHON, ServedJob, losses, processes, servers_of
+from served_jobs import PYTHON, EndlessJob, losses, processes, servers_of
 
 SERVED = ["--servers", 1, "--strategy"]
 
@@ -247,13 +247,20 @@ def test_servers_end_with_ranks_that_do_not_need_them():
 MODES = """
 import rondo as rd
 
+for wire in ("f16", "small"):
+    try:
+        rd.train.ParameterServer(wire=wire)
+    except rd.errors.InvalidArgumentError as e:
+        print("refused", e)
 strategy = rd.train.ParameterServer(mode="ssp", staleness=2)
 print(strategy.name, strategy.rank, strategy.size)
 again = rd.train.ParameterServer("ssp", 2)
 for make in (lambda: rd.train.ParameterServer("sync"),
-             lambda: rd.train.ParameterServer("later")):
+             lambda: rd.train.ParameterServer("later"),
+             lambda: rd.train.ParameterServer("ssp", 2, wire="bf16")):
     try:
         make()
+        print("made")
     except rd.errors.InvalidArgumentError as e:
         print("refused", e)
 w = rd.get_variable("w", [4])
@@ -274,7 +281,10 @@ def test_what_the_program_says_counts_and_some_is_refused(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     said = done.stdout
     assert "ssp 0 1\n" in said
+    assert "made" not in said
     for sentence in (
+        "cannot travel as f16: expected f32 or bf16",
+        'wire is "small"',
         "has other options",
         'mode is "later"; expected "sync", "async" or "ssp"',
         "they have GradientDescent, Momentum, Adagrad, RMSProp, Adam, AdamW",
@@ -284,7 +294,7 @@ def test_what_the_program_says_counts_and_some_is_refused(tmp_path):
 
 
 def test_a_killed_rank_is_named_by_the_others(tmp_path):
-    with ServedJob(tmp_path, "ps") as job:
+    with EndlessJob(tmp_path, "ps") as job:
         pid = job.ranks()[1]
         os.kill(pid, signal.SIGKILL)
         job.process.wait(60)
@@ -295,7 +305,7 @@ def test_a_killed_rank_is_named_by_the_others(tmp_path):
 
 @pytest.mark.parametrize("strategy", ["ps", "ssp"])
 def test_a_killed_server_is_named_by_all(tmp_path, strategy):
-    with ServedJob(tmp_path, strategy) as job:
+    with EndlessJob(tmp_path, strategy) as job:
         job.ranks()
         servers = job.servers()
         assert len(servers) == 2

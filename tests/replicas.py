@@ -9,8 +9,9 @@ import subprocess
 import sys
 
 import pytest
+from background import Background
 from cluster_tasks import PATIENCE, Cluster
-from ranks import clean_env, wait_until
+from ranks import wait_until
 
 import rondo as rd
 
@@ -18,30 +19,18 @@ PROGRAM = pathlib.Path(__file__).with_name("replica_program.py")
 SECONDS = 60
 
 
-class Replica:
+class Replica(Background):
     """A worker's process, and what it said."""
 
     def __init__(self, training, task, stops, options):
         self.task = task
         self.training = training
-        self.out = training.folder / f"replica{task}-{len(training.replicas)}"
+        out = training.folder / f"replica{task}-{len(training.replicas)}"
         command = [sys.executable, PROGRAM, "--task", task, "--stops", stops]
         command += ["--cluster", json.dumps(training.cluster.addresses)]
         command += ["--folder", training.checkpoints, *options]
-        with open(self.out, "wb") as file:
-            self.process = subprocess.Popen(
-                list(map(str, command)),
-                stdin=subprocess.PIPE,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(
-                    RONDO_CONNECT_TIMEOUT=str(SECONDS), RONDO_PATIENCE=str(PATIENCE)
-                ),
-            )
-
-    @property
-    def text(self):
-        return self.out.read_text()
+        env = {"RONDO_CONNECT_TIMEOUT": str(SECONDS), "RONDO_PATIENCE": str(PATIENCE)}
+        super().__init__(out, command, stdin=subprocess.PIPE, **env)
 
     def said(self, pattern):
         """All that it said so, once it has."""

@@ -139,7 +139,7 @@ def joined(program):
 
 def test_ranks_with_fewer_data_join_as_the_text_says(tmp_path):
     program = tmp_path / "join.py"
-    text = (EXAMPLES.parent / "docs/strategies.md").read_text()
+    text = (EXAMPLES.parent / "docs/strategy_ring.md").read_text()
     parts = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     (loop,) = [part for part in parts if "strategy.join(session)" in part]
     program.write_text(JOIN + loop + JOINED)

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 
-from ranks import RONDO, clean_env, rondo_run, wait_until
+from background import Background
+from ranks import RONDO, rondo_run
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 PYTHON = [sys.executable, EXAMPLES / "train_ring.py"]
@@ -66,45 +67,30 @@ except rd.Error as e:
 """
 
 
-class ServedJob:
-    """Three ranks and two servers that train until somebody is lost."""
+class ServedJob(Background):
+    """A job of `rondo run` with two servers."""
 
-    def __init__(self, folder, strategy):
-        program = folder / "worker.py"
-        program.write_text(WORKER)
-        self._out = folder / "out"
-        options = ["-n", "3", "--servers", "2", "--strategy", strategy]
-        with open(self._out, "wb") as file:
-            self.process = subprocess.Popen(
-                [RONDO, "run", *options, "--no-prefix", "--grace", "20"]
-                + ["--", sys.executable, program],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(),
-            )
-
-    @property
-    def text(self):
-        return self._out.read_text()
-
-    def ranks(self):
-        """Their pids, once all are ready."""
-        pattern = r"^ready (\d) (\d+)$"
-        look = lambda: len(re.findall(pattern, self.text, re.M)) == 3  # noqa: E731
-        wait_until(look, 60, lambda: self.text)
-        return {int(r): int(p) for r, p in re.findall(pattern, self.text, re.M)}
+    def __init__(self, folder, ranks, strategy, *words, **env):
+        command = [RONDO, "run", "-n", ranks, "--servers", 2, "--strategy", strategy]
+        command += ["--no-prefix", "--grace", 20]
+        super().__init__(folder / "out", [*command, *words], **env)
 
     def servers(self):
         return servers_of(self.process.pid)
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+class EndlessJob(ServedJob):
+    """Three ranks that train until somebody is lost."""
+
+    def __init__(self, folder, strategy):
+        program = folder / "worker.py"
+        program.write_text(WORKER)
+        command = ["--", sys.executable, program]
+        # Also of keys as small as this one servers get some.
+        super().__init__(folder, 3, strategy, *command, RONDO_SERVER_SHARE="0.5")
+
+    def ranks(self):
+        """Their pids, once all are ready."""
+        pattern = r"^ready (\d) (\d+)$"
+        self.wait_for(lambda: len(re.findall(pattern, self.text, re.M)) == 3)
+        return {int(r): int(p) for r, p in re.findall(pattern, self.text, re.M)}

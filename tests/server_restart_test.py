@@ -4,18 +4,18 @@ made twice, so losses are those of a job that nobody disturbed."""
 import os
 import re
 import signal
-import subprocess
 import sys
 
 import pytest
-from ranks import RONDO, clean_env, rondo_run, wait_until
-from served_jobs import servers_of
+from ranks import rondo_run
+from served_jobs import ServedJob, servers_of
+from trainings import Training, curve
 
 # Dense weights and rows of a table, with what Adam keeps. Behind some steps rank 0
 # waits until the test has killed somebody, so that this is never too late; the other
 # rank's next push is under way meanwhile.
 PROGRAM = """
-import pathlib, sys, time
+import os, pathlib, sys, time
 import numpy as np
 import rondo as rd
 from rondo import models
@@ -25,9 +25,15 @@ rd.set_random_seed(1)
 x = rd.placeholder(rd.int64, [None, 5])
 y = rd.placeholder(rd.int64, [None])
 table = rd.get_variable("table", [500, 8])
-logits = rd.layers.dense(rd.reduce_mean(rd.gather(table, x), 1), 10)
+hidden = rd.reduce_mean(rd.gather(table, x), 1)
+for _ in range(3):
+    hidden = rd.layers.dense(hidden, 16)
+logits = rd.layers.dense(hidden, 10)
 loss = models.loss(y, logits)
-strategy = rd.train.Strategy.from_env()
+if os.environ["RONDO_STRATEGY"] == "hybrid":  # several buckets with servers at once
+    strategy = rd.train.Hybrid(1, 1, server_share=0.5, factors=False)
+else:
+    strategy = rd.train.Strategy.from_env()
 opt = strategy.distribute(rd.train.AdamOptimizer(0.01))
 train_op = opt.minimize(loss)
 random = np.random.default_rng(strategy.rank)
@@ -49,40 +55,24 @@ except rd.Error as e:
 """
 
 
-class Job:
+class Job(ServedJob):
     """Two ranks and two servers. `gates` are steps behind which it waits."""
 
     def __init__(self, folder, strategy, *options, gates=()):
         folder.mkdir()
-        self._folder, self._out = folder, folder / "out"
-        (folder / "logs").mkdir()
+        self._folder, self._logs = folder, folder / "logs"
+        self._logs.mkdir()
         (folder / "program.py").write_text(PROGRAM)
-        command = [RONDO, "run", "-n", 2, "--servers", 2, "--strategy", strategy]
-        command += ["--no-prefix", "--grace", 20, *options]
-        command += ["--", sys.executable, folder / "program.py", folder, *gates]
-        with open(self._out, "wb") as file:
-            self.process = subprocess.Popen(
-                [str(word) for word in command],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(TMPDIR=str(folder / "logs")),
-            )
-
-    @property
-    def text(self):
-        return self._out.read_text()
+        words = ["--", sys.executable, folder / "program.py", folder, *gates]
+        env = {"TMPDIR": str(self._logs)}
+        super().__init__(folder, 2, strategy, *options, *words, **env)
 
     def losses(self):
         return re.findall(r"^step \d+: loss (\S+)$", self.text, re.M)
 
-    def servers(self):
-        return servers_of(self.process.pid)
-
     def wait_for_step(self, step):
-        wait_until(
-            lambda: f"step {step}:" in self.text or self.process.poll() is not None,
-            60,
-            lambda: self.text,
+        self.wait_for(
+            lambda: f"step {step}:" in self.text or self.process.poll() is not None
         )
         assert self.process.poll() is None, self.text
 
@@ -90,22 +80,10 @@ class Job:
         (self._folder / f"go{step}").touch()
 
     def logs(self):
-        return list((self._folder / "logs").glob("rondo-servers-*/server-*/log-*"))
+        return list(self._logs.glob("rondo-servers-*/server-*/log-*"))
 
     def leftovers(self):
-        return list((self._folder / "logs").iterdir())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        return list(self._logs.iterdir())
 
 
 @pytest.mark.parametrize("strategy", ["ps", "hybrid"])
@@ -120,7 +98,7 @@ def test_killed_servers_come_back_and_the_losses_are_the_same(tmp_path, strategy
         os.kill(before[0], signal.SIGKILL)  # within some step
         job.wait_for_step(15)
         # One of them has a second: it may have been killed behind step 15.
-        wait_until(lambda: len(job.logs()) >= 3, 60, lambda: job.text)
+        job.wait_for(lambda: len(job.logs()) >= 3)
         job.pass_gate(15)
         job.wait_for_step(30)
         again = job.servers()
@@ -161,56 +139,24 @@ def test_a_server_is_started_again_only_so_often(tmp_path):
     assert job.leftovers() == []
 
 
-class Training:
-    """`rondo train` with two workers and a server, until it is asked to end."""
-
-    def __init__(self, folder, *options):
-        self._out = folder / f"out{len(options)}"
-        command = ["mlp", "--data", "synthetic", "--batch", 16, "--log-every", 1]
-        command += ["--steps", 100000, "-n", 2, "--strategy", "ps", "--servers", 1]
-        with open(self._out, "wb") as file:
-            self.process = subprocess.Popen(
-                [str(word) for word in [RONDO, "train", *command, *options]],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=clean_env(TMPDIR=str(folder)),
-            )
-
-    @property
-    def text(self):
-        return self._out.read_text()
-
-    def losses(self):
-        return re.findall(r"^step (\d+)/\d+, loss ([0-9.]+),", self.text, re.M)
-
-    def wait_for_steps(self, count):
-        wait_until(lambda: len(self.losses()) >= count, 60, lambda: self.text)
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(60)
-
-
 def test_a_training_goes_on_when_its_server_was_killed(tmp_path):
-    calm = Training(tmp_path)
-    try:
-        calm.wait_for_steps(60)
-    finally:
-        calm.end()
-    shaken = Training(tmp_path, "--restart-servers", 1, "--server-log", tmp_path)
-    try:
-        shaken.wait_for_steps(20)
+    served = ["-n", 2, "--strategy", "ps", "--servers", 1]
+    with Training(tmp_path / "calm", *served) as calm:
+        calm.wait_step(60)
+    restarts = ["--restart-servers", 1, "--server-log", tmp_path]
+    with Training(tmp_path / "shaken", *served, *restarts) as shaken:
+        shaken.wait_step(20)
         (server,) = servers_of(shaken.process.pid)
         os.kill(server, signal.SIGKILL)
         said = f"rondo: server 0 (pid {server}) was killed by signal 9"
-        wait_until(lambda: said in shaken.text, 60, lambda: shaken.text)
-        shaken.wait_for_steps(len(shaken.losses()) + 30)
-    finally:
-        shaken.end()
-    assert shaken.process.returncode == 130, shaken.text
-    many = min(len(calm.losses()), len(shaken.losses()))
-    assert many >= 50
-    assert shaken.losses()[:many] == calm.losses()[:many]
+        shaken.wait_for(lambda: said in shaken.text)
+        shaken.wait_step(len(curve(shaken.text)) + 30)
+        shaken.process.send_signal(signal.SIGINT)
+        assert shaken.process.wait(60) == 130, shaken.text
+    undisturbed = curve(calm.text)
+    both = {s: loss for s, loss in curve(shaken.text).items() if s in undisturbed}
+    assert len(both) >= 50
+    assert both == {step: undisturbed[step] for step in both}
     assert list(tmp_path.glob("rondo-servers-*")) == []
 
 

@@ -32,20 +32,23 @@ Strategy made(Make make) {
   return std::move(*result);
 }
 
+DType wire_of(const std::string& name) {
+  const auto dtype = dtype_from_name(name);
+  if (dtype) return *dtype;
+  throw Error(
+      Code::kInvalidArgument,
+      fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", name));
+}
+
 // RingOptions, by their names in Python. With a share of servers, hybrid.
 Strategy ring(double first_bucket_bytes, double bucket_bytes,
               const std::string& wire, const std::string& factors,
               int64_t factor_rows, double link_rate, double flop_rate,
               int accumulate, bool join, bool tune_buckets,
               std::optional<double> server_share) {
-  const auto dtype = dtype_from_name(wire);
-  if (!dtype)
-    throw Error(
-        Code::kInvalidArgument,
-        fmt::format("wire is \"{}\"; expected \"f32\" or \"bf16\"", wire));
   RingOptions options{
       .buckets = {first_bucket_bytes, bucket_bytes, tune_buckets},
-      .wire = *dtype,
+      .wire = wire_of(wire),
       .factors = {.use = parse_factor_use(factors).value(),
                   .rows = factor_rows,
                   .link_rate = link_rate,
@@ -60,15 +63,17 @@ Strategy ring(double first_bucket_bytes, double bucket_bytes,
 }
 
 Strategy parameter_server(const std::string& mode, int64_t staleness,
-                          int backup) {
+                          int backup, const std::string& wire) {
   constexpr std::pair<std::string_view, KvMode> kModes[] = {
       {"sync", KvMode::kSync},
       {"async", KvMode::kAsync},
       {"ssp", KvMode::kBounded}};
   for (const auto& [name, its] : kModes)
     if (name == mode) {
-      const ParameterServerOptions options{
-          .mode = its, .staleness = staleness, .backup = backup};
+      const ParameterServerOptions options{.mode = its,
+                                           .staleness = staleness,
+                                           .backup = backup,
+                                           .wire = wire_of(wire)};
       return made([&] { return Strategy::parameter_server(options); });
     }
   throw Error(Code::kInvalidArgument,
@@ -158,7 +163,8 @@ void bind_strategy(nb::module_& m) {
                   nb::arg("flop_rate"), nb::arg("accumulate"), nb::arg("join"),
                   nb::arg("tune_buckets"), nb::arg("server_share").none())
       .def_static("parameter_server", &parameter_server, nb::kw_only(),
-                  nb::arg("mode"), nb::arg("staleness"), nb::arg("backup"))
+                  nb::arg("mode"), nb::arg("staleness"), nb::arg("backup"),
+                  nb::arg("wire"))
       .def_prop_ro("name", &Strategy::name)
       .def_prop_ro("rank", &Strategy::rank)
       .def_prop_ro("size", &Strategy::size)

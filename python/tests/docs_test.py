@@ -64,7 +64,7 @@ loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
 loss = rd.reduce_mean(rd.square(rd.Variable([1.0, 2.0])))
 """,
     # tests/ring_test.py runs it on several ranks.
-    ("strategies.md", "Ring", 0): """
+    ("strategy_ring.md", "Strategy `ring`, or `allreduce`", 0): """
 strategy, hooks = rd.train.Ring(join=True), []
 train_op = rd.data.Dataset.range(3).make_one_shot_iterator().get_next()
 """,

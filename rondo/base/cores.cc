@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <string>
 #include <thread>
 
 namespace rondo {
@@ -22,6 +24,15 @@ int available_cores() {
   if (sched_getaffinity(0, sizeof set, &set) == 0)
     return std::max(1, CPU_COUNT(&set));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int threads_wanting_cores() {
+  // "0.20 0.18 0.12 1/80 11206": the fourth begins with them.
+  std::ifstream file("/proc/loadavg");
+  std::string load;
+  int threads = 0;
+  file >> load >> load >> load >> threads;
+  return file ? threads : 0;
 }
 
 Result<int> share_of_cores(const Env& env, int available, int all) {

@@ -8,6 +8,10 @@ namespace rondo {
 // Those that the system lets this process run on.
 RONDO_API int available_cores();
 
+// How many threads, of all programs, run or wait for a core right now; 0: the
+// system does not say.
+RONDO_API int threads_wanting_cores();
+
 // This process's share of `available`: what RONDO_NUM_THREADS says, or as many
 // as there are for each rank on this host, by the variables of whoever started
 // the job; at least 1. A process that the launcher bound to some of the host's

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "rondo/base/clock.h"
+
 namespace rondo {
 namespace {
 
@@ -14,6 +20,27 @@ TEST(Cores, AloneOnTheHost) {
   EXPECT_EQ(share({}), 16);
   EXPECT_GE(available_cores(), 1);
   EXPECT_GE(share_of_cores(), 1);
+}
+
+TEST(Cores, ThreadsThatWantThem) {
+  std::atomic<bool> stop = false;
+  {
+    std::vector<std::jthread> busy;
+    for (int i = 0; i < 5; ++i)
+      busy.emplace_back([&stop] {
+        while (!stop) {
+        }
+      });
+    const Deadline deadline(std::chrono::seconds(60));
+    int most = threads_wanting_cores();
+    while (most > 0 && most < 6 && !deadline.passed()) {
+      std::this_thread::yield();
+      most = std::max(most, threads_wanting_cores());
+    }
+    stop = true;
+    if (most == 0) GTEST_SKIP() << "this system has no /proc/loadavg";
+    EXPECT_GE(most, 6);  // those and this one
+  }
 }
 
 TEST(Cores, EachRankHasItsShare) {

@@ -1,14 +1,13 @@
 // `rondo run`: start a program as the ranks of a job.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
 
 #include "rondo/base/env.h"
 #include "rondo/cli/command.h"
-#include "rondo/launch/host_discovery.h"
+#include "rondo/cli/growth_arguments.h"
 #include "rondo/launch/hosts.h"
 #include "rondo/launch/launcher.h"
 #include "rondo/launch/outer_job.h"
@@ -63,22 +62,18 @@ struct RunArguments {
   int backup = 0;
   double timeout = 0;
   double grace = 5;
-  int min_ranks = 0;
-  int max_ranks = kMaxRanks;
-  std::string discovery;
+  GrowthArguments growth;
   bool no_prefix = false;
   std::string ssh_command = "ssh";
   std::string remote_rondo;
   std::vector<std::string> stray;  // a program without "--"
   CLI::Option* ranks_option = nullptr;
   CLI::Option* backup_option = nullptr;
-  CLI::Option* max_option = nullptr;
 };
 
 Result<std::vector<Host>> chosen_hosts(const RunArguments& args, const Env& env,
                                        bool* slurm) {
-  if (!args.discovery.empty())
-    return HostDiscovery::ask(CLI::detail::split_up(args.discovery));
+  if (args.growth.grows()) return args.growth.first_hosts();
   if (!args.hosts.empty()) return parse_hosts(args.hosts);
   if (!args.hostfile.empty()) return read_hostfile(args.hostfile);
   *slurm = detect_outer_job(env) == OuterJob::kSlurmAllocation;
@@ -171,43 +166,22 @@ Status check(const RunArguments& args, const CommandLine& line) {
         args.grace < 1e9))
     return error(Code::kInvalidArgument,
                  "--timeout and --grace take a number of seconds from 0");
-  if (args.min_ranks < 0 || args.min_ranks > kMaxRanks)
+  if (args.growth.min_ranks < 0 || args.growth.min_ranks > kMaxRanks)
     return error(Code::kInvalidArgument,
-                 "--min-ranks {}: a job has from 1 to {} ranks", args.min_ranks,
-                 kMaxRanks);
+                 "--min-ranks {}: a job has from 1 to {} ranks",
+                 args.growth.min_ranks, kMaxRanks);
   return {};
 }
 
-// What goes with a job that grows.
-Status check_growth(const RunArguments& args) {
-  const bool limited = args.max_option->count() > 0;
-  if (args.discovery.empty()) {
-    if (!limited) return {};
-    return error(Code::kInvalidArgument,
-                 "--max-ranks {}: where are ranks to be added? Give "
-                 "--host-discovery-script",
-                 args.max_ranks);
-  }
-  if (CLI::detail::split_up(args.discovery).empty())
-    return error(Code::kInvalidArgument, "--host-discovery-script is empty");
-  if (!args.hosts.empty() || !args.hostfile.empty())
-    return error(Code::kInvalidArgument,
-                 "--host-discovery-script says where to run; leave {} out",
-                 args.hosts.empty() ? "--hostfile" : "--hosts");
-  if (args.max_ranks < std::max({1, args.ranks, args.min_ranks}) ||
-      args.max_ranks > kMaxRanks)
-    return error(Code::kInvalidArgument,
-                 "--max-ranks {}: expected from {} to {}", args.max_ranks,
-                 std::max({1, args.ranks, args.min_ranks}), kMaxRanks);
-  return {};
+std::string hosts_option(const RunArguments& args) {
+  if (!args.hosts.empty()) return "--hosts";
+  return args.hostfile.empty() ? "" : "--hostfile";
 }
 
 // How many ranks the job begins with; 0: one for every slot.
 int first_ranks(const RunArguments& args, const std::vector<Host>& hosts) {
-  if (args.ranks > 0 || args.discovery.empty()) return args.ranks;
-  int64_t slots = 0;
-  for (const Host& host : hosts) slots += host.slots;
-  return static_cast<int>(std::min<int64_t>(slots, args.max_ranks));
+  if (args.ranks > 0 || !args.growth.grows()) return args.ranks;
+  return args.growth.first_ranks(hosts);
 }
 
 Status check_min_ranks(int min_ranks, const std::vector<HostRanks>& hosts) {
@@ -236,7 +210,7 @@ Result<LaunchOptions> run_options(const RunArguments& args,
                          chosen_hosts(args, env, &options.use_srun));
   RONDO_ASSIGN_OR_RETURN(options.hosts,
                          assign_ranks(hosts, first_ranks(args, hosts)));
-  RONDO_RETURN_IF_ERROR(check_min_ranks(args.min_ranks, options.hosts));
+  RONDO_RETURN_IF_ERROR(check_min_ranks(args.growth.min_ranks, options.hosts));
   add_strategy(args, &options.environment);
   options.servers = args.servers;
   options.restart_servers = args.restart_servers;
@@ -248,9 +222,9 @@ Result<LaunchOptions> run_options(const RunArguments& args,
   options.port_range = args.port_range;
   options.timeout = seconds(args.timeout);
   options.grace = seconds(args.grace);
-  options.min_ranks = args.min_ranks;
-  options.discovery = CLI::detail::split_up(args.discovery);
-  options.max_ranks = args.max_ranks;
+  options.min_ranks = args.growth.min_ranks;
+  options.discovery = args.growth.discovery();
+  options.max_ranks = args.growth.max_ranks;
   options.prefix = !args.no_prefix;
   options.colour = !env.has("NO_COLOR") && env.get_or("TERM", "") != "dumb";
   options.ssh_command = CLI::detail::split_up(args.ssh_command);
@@ -281,10 +255,9 @@ Result<int> become_program(const RunArguments& args, const CommandLine& line,
 Result<int> run(const RunArguments& args, const CommandLine& line) {
   const Env env = Env::process();
   RONDO_RETURN_IF_ERROR(check(args, line));
-  RONDO_RETURN_IF_ERROR(check_growth(args));
-  if (args.ranks_option->count() == 0 && args.hosts.empty() &&
-      args.hostfile.empty() && args.discovery.empty() &&
-      detect_outer_job(env) == OuterJob::kRank) {
+  RONDO_RETURN_IF_ERROR(args.growth.check(args.ranks, hosts_option(args)));
+  if (args.ranks_option->count() == 0 && hosts_option(args).empty() &&
+      !args.growth.grows() && detect_outer_job(env) == OuterJob::kRank) {
     if (args.servers > 0)
       return error(Code::kInvalidArgument,
                    "--servers: this is one rank of a job that somebody else "
@@ -367,20 +340,7 @@ void add_run_command(CLI::App& app, CommandLine& line) {
                    "Time for the others after a rank failed")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command
-      ->add_option("--min-ranks,--min-np", args->min_ranks,
-                   "Go on while so many are left, for elastic programs")
-      ->type_name("N");
-  args->max_option =
-      command
-          ->add_option("--max-ranks,--max-np", args->max_ranks,
-                       "Add ranks while fewer run, for elastic programs")
-          ->type_name("N");
-  text(
-      "--host-discovery-script", args->discovery,
-      "Prints the hosts to run on, as a hostfile has them; asked every second, "
-      "so that ranks can be added",
-      "COMMAND");
+  args->growth.add_to(*command);
   command->add_flag("--no-prefix", args->no_prefix,
                     "Output as it is, without [RANK] in front");
   text("--ssh-command", args->ssh_command, "How to call ssh", "COMMAND");

@@ -21,6 +21,27 @@ constexpr int kPollMs = 500;
 // How often a caller that reads looks whether it was interrupted.
 constexpr Duration kCallerNap = std::chrono::milliseconds(100);
 
+// A caller's turn to read, until it goes, however that comes about.
+class RONDO_THREAD_ANNOTATION(scoped_lockable) Turn {
+ public:
+  // `reading` is locked.
+  Turn(Mutex& reading, std::atomic<std::thread::id>& read_by)
+      RONDO_REQUIRES(reading)
+      : reading_(reading), read_by_(read_by) {
+    read_by_ = std::this_thread::get_id();
+  }
+  ~Turn() RONDO_THREAD_ANNOTATION(release_capability()) {
+    read_by_ = std::thread::id();
+    reading_.unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Mutex& reading_;
+  std::atomic<std::thread::id>& read_by_;
+};
+
 }  // namespace
 
 std::shared_ptr<Connection> Connection::start(Fd fd, Options options,
@@ -29,6 +50,13 @@ std::shared_ptr<Connection> Connection::start(Fd fd, Options options,
   std::shared_ptr<Connection> made(
       new Connection(std::move(fd), std::move(options), std::move(on_message),
                      std::move(on_closed)));
+  // Without the lock: nobody else has it yet.
+  [&]() RONDO_THREAD_ANNOTATION(no_thread_safety_analysis) {
+    made->incoming_.on_release([weak = made->weak_from_this()](uint64_t id) {
+      if (const auto self = weak.lock())
+        self->send({.kind = wire::Kind::kRelease, .id = id});
+    });
+  }();
   // The thread keeps the connection; whoever else does may let go any time.
   made->thread_ = std::thread([made] { made->run(); });
   return made;
@@ -41,6 +69,9 @@ Connection::Connection(Fd fd, Options options, OnMessage on_message,
       on_closed_(std::move(on_closed)),
       fd_(std::move(fd)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      incoming_({.borrows = options_.borrows,
+                 .into = options_.into,
+                 .copier = options_.copier}),
       buffer_(kBufferBytes),
       heard_(Clock::now()) {
   greet();
@@ -85,12 +116,14 @@ void Connection::greet() {
 
 void Connection::map_peer(std::string_view hello) {
   SegmentHandle handle;
-  if (hello.size() != sizeof handle || heap_ || !options_.shares_memory) return;
+  if (hello.size() != sizeof handle || incoming_.mapped() ||
+      !options_.shares_memory)
+    return;
   std::memcpy(&handle, hello.data(), sizeof handle);
   if (handle.fd < 0) return;
   // On another host there is no such process, or its file has another nonce.
   if (auto heap = Segment::attach(handle); heap.ok()) {
-    heap_ = std::move(*heap);
+    incoming_.map(std::move(*heap));
     send({.kind = wire::Kind::kMapped});
   }
 }
@@ -170,9 +203,9 @@ Status Connection::read_frames() {
   for (;;) {
     {
       const MutexLock lock(reading_);
-      RONDO_RETURN_IF_ERROR(broken_);
-      do RONDO_RETURN_IF_ERROR(read_frame());
-      while (!rest_.begin(expects_));
+      do read_frame(Deadline::never());
+      while (broken_.ok() && !rest_.begin(expects_));
+      if (!broken_.ok()) return broken_;
     }
     rest_.rest();
   }
@@ -181,100 +214,41 @@ Status Connection::read_frames() {
 void Connection::read_until(const std::function<bool()>& is_there,
                             Deadline deadline) {
   if (!reading_.try_lock()) return rest_.waits();
-  rest_.reads();
-  read_by_ = std::this_thread::get_id();
-  if (broken_.ok()) broken_ = read_frames_until(is_there, deadline);
-  read_by_ = std::thread::id();
-  const bool go_on = broken_.ok() && is_there();
-  reading_.unlock();
+  bool go_on = false;
+  {
+    const Turn turn(reading_, read_by_);
+    rest_.reads();
+    while (broken_.ok() && !is_there() && !deadline.passed())
+      read_frame(Deadline(std::min<Duration>(deadline.left(), kCallerNap)));
+    go_on = broken_.ok() && is_there();
+  }
   // The own thread ends the connection, or gets the answer that is late.
   if (!go_on) rest_.wake();
 }
 
-Status Connection::read_frames_until(const std::function<bool()>& is_there,
-                                     Deadline deadline) {
-  while (!is_there() && !deadline.passed()) {
-    // A frame that has begun is read to its end.
-    if (begin_ == end_) {
-      RONDO_ASSIGN_OR_RETURN(
-          const bool more,
-          wait(Deadline(std::min<Duration>(deadline.left(), kCallerNap))));
-      if (!more) continue;
-    }
-    RONDO_RETURN_IF_ERROR(read_frame());
+void Connection::read_frame(Deadline until) {
+  if (!broken_.ok()) return;
+  // What is thrown here, for want of memory or by who gets the message, leaves
+  // the frame in pieces: it ends the connection, and not the thread.
+  try {
+    auto whole = fill_frame(until);
+    if (whole.ok() && *whole) take(incoming_.take());
+    broken_ = whole.status();
+  } catch (const std::exception& e) {
+    broken_ = error(Code::kResource, "reading from {} failed: {}",
+                    options_.peer, e.what());
   }
-  return {};
+  // Memory of answers that will never be whole is their callers' again.
+  if (!broken_.ok()) incoming_.drop();
 }
 
-Status Connection::read_frame() {
-  char bytes[wire::kHeaderBytes];
-  RONDO_RETURN_IF_ERROR(read(bytes, sizeof bytes));
-  RONDO_ASSIGN_OR_RETURN(const wire::Header header,
-                         wire::decode_header({bytes, sizeof bytes}));
-  std::string text(header.head_bytes, '\0');
-  RONDO_RETURN_IF_ERROR(read(text.data(), text.size()));
-  RONDO_ASSIGN_OR_RETURN(
-      wire::Head head,
-      wire::decode_head(header, text, heap_ ? heap_->bytes() : 0));
-  wire::Message message{.kind = header.kind,
-                        .id = header.id,
-                        .code = header.code,
-                        .body = std::move(head.body)};
-  RONDO_RETURN_IF_ERROR(read_tensors(header, head, message.tensors));
-  take(std::move(message));
-  return {};
-}
-
-Status Connection::read_tensors(const wire::Header& header,
-                                const wire::Head& head,
-                                std::vector<Tensor>& tensors) {
-  // Says that the peer may have its tensors back, once it goes.
-  std::shared_ptr<void> loan;
-  if (std::any_of(head.tensors.begin(), head.tensors.end(),
-                  [](const auto& t) { return t.mapped; }))
-    loan = {nullptr, [weak = weak_from_this(), id = header.id](void*) {
-              if (const auto self = weak.lock())
-                self->send({.kind = wire::Kind::kRelease, .id = id});
-            }};
-  std::vector<Tensor> into;
-  if (options_.into && header.kind == wire::Kind::kAnswer)
-    into = options_.into(header.id);
-  const bool borrows = options_.borrows && header.kind == wire::Kind::kCall;
-  for (size_t i = 0; i < head.tensors.size(); ++i) {
-    const wire::TensorPlace& place = head.tensors[i];
-    if (borrows && place.mapped && place.offset % size_of(place.dtype) == 0) {
-      tensors.push_back(borrow(place, loan));
-      continue;
-    }
-    Tensor tensor;
-    try {
-      tensor = i < into.size() && into[i].dtype() == place.dtype &&
-                       into[i].shape() == place.shape
-                   ? into[i]
-                   : Tensor::empty(place.shape, place.dtype);
-    } catch (const Error& e) {
-      return Status(e.code(), e.what());
-    }
-    if (place.mapped)
-      std::memcpy(tensor.data(), heap_->data() + place.offset, place.bytes);
-    else
-      RONDO_RETURN_IF_ERROR(
-          read(static_cast<char*>(tensor.data()), place.bytes));
-    tensors.push_back(std::move(tensor));
+Result<bool> Connection::fill_frame(Deadline until) {
+  while (!incoming_.whole()) {
+    RONDO_ASSIGN_OR_RETURN(const size_t n, read_some(incoming_.wants(), until));
+    if (n == 0) return false;
+    RONDO_RETURN_IF_ERROR(incoming_.got(n));
   }
-  return {};
-}
-
-Tensor Connection::borrow(const wire::TensorPlace& place,
-                          std::shared_ptr<void> loan) {
-  struct Held {
-    std::shared_ptr<Segment> heap;
-    std::shared_ptr<void> loan;
-  };
-  auto held = std::make_shared<Held>(Held{heap_, std::move(loan)});
-  return Tensor::adopt(
-      std::shared_ptr<void>(std::move(held), heap_->data() + place.offset),
-      place.dtype, place.shape);
+  return true;
 }
 
 void Connection::take(wire::Message message) {
@@ -297,23 +271,16 @@ void Connection::take(wire::Message message) {
   }
 }
 
-Status Connection::read(char* to, size_t bytes) {
-  while (bytes > 0) {
-    if (begin_ < end_) {
-      const size_t n = std::min(bytes, end_ - begin_);
-      std::memcpy(to, buffer_.data() + begin_, n);
-      begin_ += n;
-      to += n;
-      bytes -= n;
-      continue;
-    }
+Result<size_t> Connection::read_some(std::span<char> to, Deadline until) {
+  while (begin_ == end_) {
+    amid_.store(incoming_.begun(), std::memory_order_relaxed);
     // A peer that never pauses must not keep this side from sending and ending.
     RONDO_RETURN_IF_ERROR(push().status());
+    if (until.left() == Duration::zero()) return size_t{0};
     // What is long goes where it belongs at once.
-    const bool direct = bytes >= buffer_.size();
-    char* into = direct ? to : buffer_.data();
-    const ssize_t n =
-        ::recv(fd_.get(), into, direct ? bytes : buffer_.size(), MSG_DONTWAIT);
+    const bool direct = to.size() >= buffer_.size();
+    const std::span<char> into = direct ? to : std::span<char>(buffer_);
+    const ssize_t n = ::recv(fd_.get(), into.data(), into.size(), MSG_DONTWAIT);
     if (n == 0)
       return error(Code::kPeerLost, "{} closed the connection", options_.peer);
     if (n < 0) {
@@ -322,19 +289,18 @@ Status Connection::read(char* to, size_t bytes) {
         return errno_error(
             Code::kPeerLost, errno,
             fmt::format("the connection to {} broke", options_.peer));
-      RONDO_RETURN_IF_ERROR(wait(Deadline::never()).status());
+      RONDO_RETURN_IF_ERROR(wait(until).status());
       continue;
     }
     heard_ = Clock::now();
-    if (direct) {
-      to += n;
-      bytes -= static_cast<size_t>(n);
-    } else {
-      begin_ = 0;
-      end_ = static_cast<size_t>(n);
-    }
+    if (direct) return static_cast<size_t>(n);
+    begin_ = 0;
+    end_ = static_cast<size_t>(n);
   }
-  return {};
+  const size_t n = std::min(to.size(), end_ - begin_);
+  std::memcpy(to.data(), buffer_.data() + begin_, n);
+  begin_ += n;
+  return n;
 }
 
 Result<bool> Connection::push() {

@@ -7,15 +7,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "rondo/base/clock.h"
 #include "rondo/base/mutex.h"
+#include "rondo/cluster/incoming.h"
 #include "rondo/cluster/reader_rest.h"
 #include "rondo/cluster/wire.h"
-#include "rondo/transport/shm/segment.h"
 #include "rondo/transport/socket.h"
 
 namespace rondo {
@@ -34,12 +35,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Duration patience = std::chrono::seconds(20);
     bool pings = false;  // asks for a sign of life when it has been silent
     bool shares_memory = true;
-    // Tensors of calls that the peer shows are not copied: they stay in its
-    // memory, and its sender holds them, until the last of the call's is gone.
+    // As Incoming::Options say; `into` is called on the thread that reads.
     bool borrows = false;
-    // On the thread that reads: where the tensors of an answer are to go; new
-    // memory for those that are not there, or of another type or shape.
     std::function<std::vector<Tensor>(uint64_t id)> into = {};
+    std::shared_ptr<Copier> copier = nullptr;
   };
   // On the thread that reads; each must return at once.
   using OnMessage = std::function<void(wire::Message)>;
@@ -56,7 +55,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Whether this side waits for the peer, who then owes signs of life.
   void expect(bool something) { expects_ = something; }
   // For a caller, the only one, that waits: reads on its thread until
-  // `is_there`, or the deadline. May return before.
+  // `is_there`, or the deadline. May return before. Where the deadline comes
+  // within a frame, the connection's thread reads on.
   void read_until(const std::function<bool()>& is_there, Deadline deadline);
   // Somebody waits who does not read, or is not the only one.
   void read_for_others() { rest_.wake(); }
@@ -64,6 +64,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // but for a call from the thread that reads.
   void close(const Status& why);
   const std::string& peer() const { return options_.peer; }
+  // Whether a message has come in part, and its rest is waited for.
+  bool amid() const { return amid_; }
   // Whether the peer sees this process's tensors where they lie.
   bool mapped() const { return peer_maps_; }
 
@@ -78,18 +80,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Fd fd, Options options, OnMessage on_message, OnClosed on_closed);
   void run();
   Status read_frames();
-  Status read_frames_until(const std::function<bool()>& is_there,
-                           Deadline deadline) RONDO_REQUIRES(reading_);
-  Status read_frame() RONDO_REQUIRES(reading_);
-  Status read_tensors(const wire::Header& header, const wire::Head& head,
-                      std::vector<Tensor>& tensors) RONDO_REQUIRES(reading_);
-  Tensor borrow(const wire::TensorPlace& place, std::shared_ptr<void> loan)
-      RONDO_REQUIRES(reading_);
+  // Reads until a frame is whole, and hands it on; returns before at `until`,
+  // or when the connection is broken_.
+  void read_frame(Deadline until) RONDO_REQUIRES(reading_);
+  // Whether it is whole.
+  Result<bool> fill_frame(Deadline until) RONDO_REQUIRES(reading_);
   void take(wire::Message message) RONDO_REQUIRES(reading_);
   void greet();
   void map_peer(std::string_view hello) RONDO_REQUIRES(reading_);
-  // Reads exactly so much; sends meanwhile what waits to be sent.
-  Status read(char* to, size_t bytes) RONDO_REQUIRES(reading_);
+  // Reads what there is, at most so much, or waits for it; 0 when `until` comes
+  // first. Sends meanwhile what waits to be sent.
+  Result<size_t> read_some(std::span<char> to, Deadline until)
+      RONDO_REQUIRES(reading_);
   // Until there may be something to read, or the deadline; whether there is.
   Result<bool> wait(Deadline deadline) RONDO_REQUIRES(reading_);
   Status look_for_life() RONDO_REQUIRES(reading_);
@@ -112,14 +114,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> expects_ = false;
   std::atomic<bool> peer_maps_ = false;
   std::atomic<bool> closing_ = false;
+  std::atomic<bool> amid_ = false;
   std::atomic<std::thread::id> runs_on_;
   std::atomic<std::thread::id> read_by_;  // the caller that reads
 
   ReaderRest rest_;
   // Held by the thread that reads, all the time.
   Mutex reading_ RONDO_ACQUIRED_BEFORE(mutex_);
-  Status broken_ RONDO_GUARDED_BY(reading_);  // as a caller found
-  std::shared_ptr<Segment> heap_ RONDO_GUARDED_BY(reading_);  // the peer's
+  Status broken_ RONDO_GUARDED_BY(reading_);  // as who read found
+  Incoming incoming_ RONDO_GUARDED_BY(reading_);
   // Read, and not yet looked at.
   std::vector<char> buffer_ RONDO_GUARDED_BY(reading_);
   size_t begin_ RONDO_GUARDED_BY(reading_) = 0;

@@ -88,7 +88,9 @@ int main(int argc, char** argv) {
   for (const char* name : {"0", "1", "2", "3", "4", "5"}) {
     std::string bytes(300, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random());
-    write(to, "session_service_fuzz", name, bytes);
+    for (const char* target :
+         {"session_service_fuzz", "kv_service_fuzz", "kv_history_fuzz"})
+      write(to, target, name, bytes);
   }
   write(to, "tcp_store_fuzz", "requests", store_requests());
   // A device filter, and a flag.

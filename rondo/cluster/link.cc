@@ -43,7 +43,8 @@ Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
          .patience = options.patience,
          .pings = true,
          .shares_memory = options.shares_memory,
-         .into = [state](uint64_t id) { return state->into(id); }},
+         .into = [state](uint64_t id) { return state->into(id); },
+         .copier = options.copier},
         [state](wire::Message message) { state->answer(std::move(message)); },
         [state](const Status& why) { state->close(why); });
     const MutexLock lock(state->mutex);
@@ -152,8 +153,11 @@ Result<LinkAnswer> Link::call(LinkCall what, Deadline deadline) {
   const MutexLock lock(waiter->mutex);
   while (!waiter->answer) {
     if (deadline.passed())
-      return error(Code::kTimeout, "{} did not answer in time",
-                   connection_->peer());
+      return error(Code::kTimeout, "{} did not answer in time{}",
+                   connection_->peer(),
+                   connection_->amid()
+                       ? ": a part of a message has come, the rest has not"
+                       : "");
     waiter->done.wait_for(waiter->mutex,
                           std::min<Duration>(deadline.left(), seconds(0.1)));
   }

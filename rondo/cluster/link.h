@@ -47,6 +47,7 @@ class Link {
     std::string caller;  // how the other side names this one
     Duration patience = std::chrono::seconds(20);
     bool shares_memory = true;
+    std::shared_ptr<Copier> copier = nullptr;  // see Incoming::Options
   };
   // An error when nobody is there, or somebody else.
   static Result<std::shared_ptr<Link>> connect(const LinkTarget& target,
@@ -110,7 +111,8 @@ class LinkServer {
     std::string token;
     uint64_t incarnation = 0;
     bool shares_memory = true;
-    bool borrows = false;  // see Connection::Options
+    bool borrows = false;                      // see Incoming::Options
+    std::shared_ptr<Copier> copier = nullptr;  // the same
   };
   static Result<std::unique_ptr<LinkServer>> start(Options options, Serve serve,
                                                    Gone gone);

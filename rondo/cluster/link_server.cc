@@ -83,7 +83,8 @@ void LinkServer::admit(ServerHandshake& done) {
       done.take(),
       {.peer = TaskLinkSubject::unpack(done.subject()).name(),
        .shares_memory = options_.shares_memory,
-       .borrows = options_.borrows},
+       .borrows = options_.borrows,
+       .copier = options_.copier},
       [this, number](wire::Message message) {
         if (message.kind != wire::Kind::kCall) return;
         std::weak_ptr<Connection> to;

@@ -57,12 +57,12 @@ Result<Peer> try_once(const std::string& address, const std::string& expected,
   LinkTarget target{
       fmt::format("{} ({})", hello.task, address), hello.incarnation, {}};
   RONDO_ASSIGN_OR_RETURN(target.addresses, link_addresses(at, hello));
-  RONDO_ASSIGN_OR_RETURN(peer.link,
-                         Link::connect(target,
-                                       {.token = options.token,
-                                        .caller = options.caller,
-                                        .patience = options.patience},
-                                       deadline));
+  RONDO_ASSIGN_OR_RETURN(peer.link, Link::connect(target,
+                                                  {.token = options.token,
+                                                   .caller = options.caller,
+                                                   .patience = options.patience,
+                                                   .copier = options.copier},
+                                                  deadline));
   return peer;
 }
 

@@ -27,6 +27,7 @@ struct PeerOptions {
   std::string caller;  // how tasks name this process
   // A task that says nothing for so long while something waits for it is lost.
   Duration patience = std::chrono::seconds(20);
+  std::shared_ptr<Copier> copier = nullptr;  // see Link::Options
   // Once it is true, nobody is waited for any more.
   std::shared_ptr<std::atomic<bool>> given_up = nullptr;
 };

@@ -47,7 +47,7 @@ class Sent {
  public:
   Sent(const Worker::StepCall& call, std::string task)
       : task_(std::move(task)),
-        // The step waits for every answer, so its timeline is there by then.
+        // It is there until the step has the answer.
         timeline_(call.timeline),
         sent_us_(timeline_ ? timeline_->now_us() : 0) {}
 
@@ -155,9 +155,12 @@ void RemoteWorker::run(StepCall call, Done done) {
 
 Result<std::vector<Tensor>> RemoteWorker::run_here(StepCall call) {
   const Sent sent(call, task_);
-  // The task keeps the deadline.
-  return sent.fetched(
-      link_->call(link_call(std::move(call)), Deadline::never()));
+  const int64_t step = call.step;
+  const Deadline last = last_word(call.deadline);
+  auto fetched = sent.fetched(link_->call(link_call(std::move(call)), last));
+  // It may be nobody but this thread whose time is over.
+  if (fetched.status().code() == Code::kTimeout) cancel(step, fetched.status());
+  return fetched;
 }
 
 void RemoteWorker::cancel(int64_t step, const Status& why) {

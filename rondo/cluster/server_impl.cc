@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rondo/base/cores.h"
 #include "rondo/base/log.h"
 #include "rondo/cluster/master_session.h"
 #include "rondo/cluster/remote_worker.h"
@@ -22,11 +23,13 @@ Result<TaskName> task_of(const std::string& device) {
   return TaskName{*name.job, *name.task};
 }
 
-PeerOptions peer_options(const ClusterOptions& options, const TaskName& task) {
+PeerOptions peer_options(const ClusterOptions& options, const TaskName& task,
+                         std::shared_ptr<Copier> copier) {
   return {.token = options.token,
           .tls = options.tls,
           .caller = task.to_string(),
-          .patience = options.patience};
+          .patience = options.patience,
+          .copier = std::move(copier)};
 }
 
 Result<bool> takes_part(const TaskName& task,
@@ -53,7 +56,8 @@ Server::Impl::Impl(ClusterSpec the_cluster, TaskName the_task,
       task(std::move(the_task)),
       options(the_options),
       incarnation(random_u64()),
-      started(Clock::now()) {}
+      started(Clock::now()),
+      copier(std::make_shared<Copier>(Copier::helpers_for(share_of_cores()))) {}
 
 Server::Impl::~Impl() {
   stop();
@@ -114,7 +118,8 @@ Status Server::Impl::listen() {
           {.addresses = loopback ? here : everywhere,
            .ports = ports,
            .token = options.common.token,
-           .incarnation = incarnation},
+           .incarnation = incarnation,
+           .copier = copier},
           [this](uint64_t link, LinkCall call, LinkServer::Answer answer) {
             serve(link, std::move(call), std::move(answer));
           },
@@ -123,7 +128,8 @@ Status Server::Impl::listen() {
             session_service->gone(link);
           }));
   // Before the first call can come.
-  peers = std::make_unique<Peers>(cluster, peer_options(options.common, task));
+  peers = std::make_unique<Peers>(cluster,
+                                  peer_options(options.common, task, copier));
   auto listening = ControlServer::start({.address = address,
                                          .loopback_only = loopback,
                                          .token = options.common.token,

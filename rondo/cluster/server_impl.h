@@ -60,6 +60,7 @@ struct Server::Impl final : ControlService,
   const ServerOptions options;
   const uint64_t incarnation;
   const Clock::time_point started;
+  const std::shared_ptr<Copier> copier;  // of all links
   HostPort address;
 
   std::unique_ptr<Peers> peers;

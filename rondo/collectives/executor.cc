@@ -117,8 +117,11 @@ void Executor::prepare(const Plan& plan, const Call& call) {
   plan_ = &plan;
   call_ = &call;
   element_ = call.element();
+  size_t block_bytes = block_bytes_;
+  if (plan.block_bytes > 0)
+    block_bytes = std::min(block_bytes, static_cast<size_t>(plan.block_bytes));
   block_elements_ =
-      std::max<int64_t>(1, static_cast<int64_t>(block_bytes_ / element_));
+      std::max<int64_t>(1, static_cast<int64_t>(block_bytes / element_));
   const size_t scratch = static_cast<size_t>(plan.scratch) * element_;
   if (scratch_.size() < scratch) scratch_.resize(scratch);
   queue_count_ = cursor_count_ = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "rondo/base/cores.h"
 #include "rondo/base/interrupt.h"
 #include "rondo/base/log.h"
 
@@ -140,6 +141,10 @@ std::string Group::report() {
   std::string bytes(sizeof report, '\0');
   std::memcpy(bytes.data(), &report, sizeof report);
   return bytes;
+}
+
+bool Group::yielded_long() {
+  return contested_cores_.yielded_long(threads_wanting_cores(), Clock::now());
 }
 
 // ---- Failures ---------------------------------------------------------------

@@ -17,6 +17,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/status.h"
+#include "rondo/collectives/contested_cores.h"
 #include "rondo/collectives/operation.h"
 #include "rondo/transport/channel.h"
 #include "rondo/transport/endpoint.h"
@@ -78,16 +79,13 @@ class Group final : public GroupHandler {
   // Whether spinning is harmless: every rank here has a core of its own.
   bool may_spin() const { return may_spin_; }
   // Whether other programs want the cores as well, so that a rank that yields
-  // loses one for a slice of theirs: asked once by each operation, and believed
-  // for some operations after one of them has seen it.
-  bool contested() {
-    if (contested_.load(std::memory_order_relaxed) <= 0) return false;
-    contested_.fetch_sub(1, std::memory_order_relaxed);
-    return true;
+  // loses one for a slice of theirs; asked once by each operation.
+  bool contested() const {
+    return contested_cores_.ever_found() &&
+           contested_cores_.found(Clock::now());
   }
-  void found_contested() {
-    contested_.store(kOperationsUntilLook, std::memory_order_relaxed);
-  }
+  // A yield took long; whether the cores are taken for contested from now on.
+  bool yielded_long();
   // Ranks per core on the fullest host, at least 1. The same on all ranks.
   double crowding() const { return crowding_; }
   // Whether every pair of ranks on every host has mapped each other's heap, and
@@ -193,8 +191,7 @@ class Group final : public GroupHandler {
   std::vector<int> local_ranks_;
   int local_index_ = 0;
   bool may_spin_ = false;
-  static constexpr int kOperationsUntilLook = 1000;
-  std::atomic<int> contested_ = 0;
+  ContestedCores contested_cores_;
   double crowding_ = 1;
   bool maps_heaps_ = false;
   bool remote_access_ = false;

@@ -227,7 +227,10 @@ void Group::keep_local(Attached attached) {
   }
   for (const auto& [boot, kernel] : kernels)
     crowding_ = std::max(crowding_, kernel.crowding());
-  may_spin_ = kernels[endpoint_->card().boot].crowding() <= 1;
+  const Kernel& here = kernels[endpoint_->card().boot];
+  may_spin_ = here.crowding() <= 1;
+  contested_cores_.expect(
+      std::max(here.ranks, static_cast<int>(here.cpus.size())));
 }
 
 // Over a network a second socket evens out what one loses to acknowledgements

@@ -38,6 +38,7 @@ struct AllreduceArgs {
 // hierarchical.cc).
 Plan naive_allreduce(const AllreduceArgs& args);
 Plan star_allreduce(const AllreduceArgs& args);
+inline constexpr int64_t kStarBlockBytes = 64 << 10;
 Plan tree_allreduce(const AllreduceArgs& args);
 Plan butterfly_allreduce(const AllreduceArgs& args);
 // The butterfly for tiny vectors (butterfly.cc): half the steps, but the whole

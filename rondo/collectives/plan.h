@@ -77,6 +77,9 @@ struct Action {
 struct Plan {
   std::vector<Action> actions;
   int64_t scratch = 0;  // elements of kScratch
+  // Bytes of a block, where the algorithm wants smaller ones than the executor
+  // has; 0: as the executor has them. The same on all ranks.
+  int64_t block_bytes = 0;
 
   // Appends and returns the index of the new action.
   int send(int peer, Range src, int step, int after = -1);

@@ -1,6 +1,7 @@
 // Star: all ranks send their vector to rank 0, the driver, which adds them up
 // and sends the result back. Blocks of the result leave while later ones still
-// arrive.
+// arrive. Blocks are small: the driver's link has to take one of everybody
+// before the first can leave, and is idle in the other direction meanwhile.
 #include "rondo/collectives/message_plans.h"
 #include "rondo/collectives/plan_parts.h"
 
@@ -9,6 +10,7 @@ namespace rondo {
 Plan star_allreduce(const AllreduceArgs& args) {
   if (args.n == 1) return lone_allreduce(args.count, args.in_place);
   Plan plan;
+  plan.block_bytes = kStarBlockBytes;
   Part whole{0, args.count};
   if (args.rank != 0) {
     plan.send(0, input_range(whole), 0);

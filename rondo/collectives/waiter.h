@@ -92,8 +92,7 @@ class Waiter {
     const auto before = Clock::now();
     sched_yield();
     if (Clock::now() - before < long_yield_) return;
-    group_.found_contested();
-    stop_yielding();
+    if (group_.yielded_long()) stop_yielding();
   }
   void stop_yielding() {
     if (group_.may_spin()) spins_ = kContestedSpins;
@@ -105,10 +104,13 @@ class Waiter {
   // wakes it. With a core for every rank, look on for about half a millisecond.
   static constexpr int kYields = 1000;
   static constexpr int kCrowdedYields = 100;
-  // A yield that takes longer has let another program run, for milliseconds
-  // each time (a peer that shares the core is seldom at work for as long). Then
-  // rather keep the core for some 100 us more, if it is this rank's own, and
-  // sleep: who is woken gets a core sooner than who has given it away.
+  // A yield that takes longer may have let another program run, which would
+  // keep the core for milliseconds each time; a peer that shares the core is
+  // seldom at work for as long. ContestedCores decides which it was. Where
+  // another program wants the core this rank does not yield any more in this
+  // operation, nor in others for as long as that is believed: if the core is
+  // its own it looks on for some 100 us, and then sleeps. Who is woken gets a
+  // core sooner than who has given it away.
   static constexpr Duration kLongYield = std::chrono::microseconds(100);
   static constexpr Duration kCrowdedLongYield = std::chrono::milliseconds(2);
   static constexpr int kContestedSpins = 2500;

@@ -2,9 +2,12 @@
 // ranks by it and do not know how; rondo/train/ has the one on a Communicator.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "rondo/base/attempt.h"
 #include "rondo/base/status.h"
 #include "rondo/kernels/kernel.h"
 #include "rondo/kernels/parameters.h"
@@ -30,6 +33,17 @@ class Exchange {
   // Tensors of one type, in place.
   virtual Status all_reduce(std::span<Tensor> tensors,
                             const ReduceTerms& terms) = 0;
+  // The same, but may return before it is over; others may begin meanwhile.
+  // `done` is called once, on any thread, maybe before this returns. Does not
+  // throw.
+  using Done = std::function<void(const Status&)>;
+  virtual void begin_all_reduce(std::vector<Tensor> tensors,
+                                const ReduceTerms& terms, const Done& done) {
+    const Status how = attempt([&] { return all_reduce(tensors, terms); });
+    // Whoever needs them next may take their memory if it has them alone.
+    tensors.clear();
+    done(how);
+  }
   // Becomes that of all ranks, one rank's rows behind the other's, in memory of
   // the allocator's. All have equally many.
   virtual Status all_gather(Tensor& rows, DType wire, Allocator& allocator) = 0;

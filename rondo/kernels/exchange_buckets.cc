@@ -5,7 +5,7 @@ namespace {
 
 bool alike(const ExchangeUnit& one, const ExchangeUnit& other) {
   return one.bytes > 0 && other.bytes > 0 && one.dtype == other.dtype &&
-         one.terms == other.terms;
+         one.terms == other.terms && one.family == other.family;
 }
 
 }  // namespace

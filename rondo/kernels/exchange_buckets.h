@@ -18,6 +18,9 @@ struct ExchangeUnit {
   int64_t bytes = 0;  // 0: it travels alone
   DType dtype = DType::kF32;
   ReduceTerms terms = {};
+  // Units of another family may need this one's result, so they would wait for
+  // themselves in one bucket with it.
+  int64_t family = 0;
   auto operator<=>(const ExchangeUnit&) const = default;
 };
 
@@ -25,9 +28,9 @@ struct ExchangeUnit {
 using ExchangeBuckets = std::map<int64_t, int64_t>;
 
 // `units` are in the order of their numbers. A bucket has units of one type
-// that are reduced alike, at least one, and more while they fit into `limit`
-// bytes. The first unit of all is alone, so that communication begins early.
-// With a limit of 0, all are.
+// and one family that are reduced alike, at least one, and more while they fit
+// into `limit` bytes. The first unit of all is alone, so that communication
+// begins early. With a limit of 0, all are.
 RONDO_API ExchangeBuckets buckets_of(const std::vector<ExchangeUnit>& units,
                                      int64_t limit);
 

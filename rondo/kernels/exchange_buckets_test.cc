@@ -38,5 +38,13 @@ TEST(ExchangeBuckets, EndWhereAnotherKindOfExchangeComes) {
                           Pair(4, 5), Pair(5, 5), Pair(6, 6), Pair(7, 7)));
 }
 
+TEST(ExchangeBuckets, EndWithTheirFamily) {
+  auto units = of_bytes({1, 1, 1, 1, 1});
+  units[3].family = units[4].family = 3;
+  EXPECT_THAT(
+      buckets_of(units, 100),
+      ElementsAre(Pair(0, 0), Pair(1, 2), Pair(2, 2), Pair(3, 4), Pair(4, 4)));
+}
+
 }  // namespace
 }  // namespace rondo

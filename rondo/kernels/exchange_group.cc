@@ -32,7 +32,8 @@ struct ExchangeGroup::Call {
   int wake = 0;  // its number in the cancellation
   // Guarded by the group's mutex.
   State state = State::kNew;
-  std::shared_ptr<Exchange> by;    // while it runs
+  // While it runs: set, and taken away, by who runs it. Others need the mutex.
+  std::shared_ptr<Exchange> by;
   BucketTuner* settles = nullptr;  // what the ranks decide before it
 };
 
@@ -280,15 +281,41 @@ ExchangeGroup::Calls ExchangeGroup::next() {
   return {};
 }
 
-Status ExchangeGroup::issue(const Calls& calls, Exchange& exchange) {
+void ExchangeGroup::issue(const Calls& calls) {
   const Call& first = *calls[0];
-  if (first.work) return first.work(exchange);
-  if (first.settles != nullptr)
-    RONDO_RETURN_IF_ERROR(settle(*first.settles, exchange));
+  if (!first.by)
+    return over(calls,
+                error(Code::kCancelled, "the group \"{}\" is closed", name_));
+  Exchange& exchange = *first.by;
   std::vector<Tensor> tensors;  // the same memory
-  for (const auto& call : calls)
-    tensors.insert(tensors.end(), call->tensors.begin(), call->tensors.end());
-  return exchange.all_reduce(tensors, first.terms);
+  const Status status = attempt([&]() -> Status {
+    if (first.work) return first.work(exchange);
+    if (first.settles != nullptr)
+      RONDO_RETURN_IF_ERROR(settle(*first.settles, exchange));
+    for (const auto& call : calls)
+      tensors.insert(tensors.end(), call->tensors.begin(), call->tensors.end());
+    return {};
+  });
+  if (first.work || !status.ok()) return over(calls, status);
+  exchange.begin_all_reduce(
+      std::move(tensors), first.terms,
+      [this, calls](const Status& how) { over(calls, how); });
+}
+
+void ExchangeGroup::over(const Calls& calls, const Status& status) {
+  // It may have failed here alone: the others wait in it.
+  if (!status.ok() && calls[0]->by) calls[0]->by->abort(status.message());
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& call : calls) {
+      call->state = Call::State::kOver;
+      const std::shared_ptr<Exchange> by = std::move(call->by);
+      if (by && by != exchange_) left_behind_.push_back(by);
+    }
+    if (!left_behind_.empty()) changed_.notify_one();
+  }
+  // The last of these may be the end of the run, and of the group.
+  for (const auto& call : calls) finish(*call, status);
 }
 
 // What the ranks measured, and what follows.
@@ -310,27 +337,18 @@ void ExchangeGroup::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     Calls calls;
+    std::vector<std::shared_ptr<Exchange>> left_behind;
     changed_.wait(lock, [&] {
+      left_behind.swap(left_behind_);
       calls = next();
-      return !calls.empty() || stopped_;
+      return !calls.empty() || !left_behind.empty() || stopped_;
     });
-    if (calls.empty()) return;
-    std::shared_ptr<Exchange> exchange = exchange_;
-    for (const auto& call : calls) call->by = exchange;
+    if (calls.empty() && left_behind.empty()) return;
+    for (const auto& call : calls) call->by = exchange_;
     lock.unlock();
-    Status status =
-        exchange ? attempt([&] { return issue(calls, *exchange); })
-                 : error(Code::kCancelled, "the group \"{}\" is closed", name_);
-    // It may have failed here alone: the others wait in it.
-    if (exchange && !status.ok()) exchange->abort(status.message());
-    exchange.reset();
-    lock.lock();
-    for (const auto& call : calls) {
-      call->state = Call::State::kOver;
-      call->by.reset();
-    }
-    lock.unlock();
-    for (const auto& call : calls) finish(*call, status);
+    left_behind.clear();
+    if (!calls.empty()) issue(calls);
+    calls.clear();
     lock.lock();
   }
 }

@@ -3,7 +3,8 @@
 // Ranks have to issue their exchanges in the same order, and scheduling differs
 // from rank to rank. So exchanges are issued by run, in the order in which runs
 // began, and within a run by sequence number. What is ready early is held back;
-// nothing else waits for it. A thread of the group's own issues them.
+// nothing else waits for it. A thread of the group's own issues them; some go
+// on after that, while later ones are issued.
 //
 // Units that are neighbours travel together, as buckets of a size that the
 // group tunes where it is made so: see bucket_tuner.h.
@@ -18,6 +19,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "rondo/base/clock.h"
 #include "rondo/kernels/bucket_tuner.h"
@@ -91,7 +93,9 @@ class RONDO_API ExchangeGroup
   BucketTuner& tuner_of(const ExchangeRun& run);
   Calls next();
   Calls together(ExchangeRun& run, int64_t last);
-  Status issue(const Calls& calls, Exchange& exchange);
+  void issue(const Calls& calls);
+  // They were exchanged, or not. On any thread.
+  void over(const Calls& calls, const Status& status);
   Status settle(BucketTuner& tuner, Exchange& exchange);
   void serve();
 
@@ -106,6 +110,9 @@ class RONDO_API ExchangeGroup
   std::deque<ExchangeRun*> runs_;       // under way, in the order of beginning
   // By the exchanges of a step; used by the runs under way.
   std::map<std::vector<ExchangeUnit>, BucketTuner> tuners_;
+  // Those that were closed while their last exchange was under way: not every
+  // thread may end them.
+  std::vector<std::shared_ptr<Exchange>> left_behind_;
   bool stopped_ = false;
   std::thread thread_;
 };

@@ -6,6 +6,8 @@
 #include <future>
 #include <vector>
 
+#include "rondo/kernels/recording_exchange.h"
+
 namespace rondo {
 namespace {
 
@@ -13,46 +15,21 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What the group did, instead of what ranks would do together.
-struct Log {
+struct Log : ExchangeLog {
   std::mutex mutex;
   std::vector<int> issued;
-  std::vector<std::string> aborts;
-};
-
-class Recorder final : public Exchange {
- public:
-  explicit Recorder(std::shared_ptr<Log> log) : log_(std::move(log)) {}
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  Status all_reduce(std::span<Tensor>, const ReduceTerms&) override {
-    return {};
-  }
-  Status all_gather(Tensor&, DType, Allocator&) override { return {}; }
-  Status all_gather_rows(Tensor&, Tensor&, Allocator&) override { return {}; }
-  Status broadcast(std::span<Tensor>, int) override { return {}; }
-  void abort(const std::string& reason) override {
-    log_->aborts.push_back(reason);
-  }
-
- private:
-  std::shared_ptr<Log> log_;
 };
 
 class ExchangeGroupTest : public testing::Test {
  protected:
-  // Submits; the future is how it ended.
+  // Notes the number in its turn.
   std::future<Status> submit(ExchangeRun& run, int sequence, int number) {
-    auto promise = std::make_shared<std::promise<Status>>();
-    group->submit(
-        run, sequence, cancellation,
-        [log = log, number](Exchange&) {
-          const std::lock_guard lock(log->mutex);
-          log->issued.push_back(number);
-          return Status();
-        },
-        [promise](Status status) { promise->set_value(std::move(status)); });
-    return promise->get_future();
+    return submit_to(*group, run, sequence, cancellation,
+                     [log = log, number](Exchange&) {
+                       const std::lock_guard lock(log->mutex);
+                       log->issued.push_back(number);
+                       return Status();
+                     });
   }
   void expect(ExchangeRun& run, std::initializer_list<int64_t> sequences) {
     for (const int64_t sequence : sequences)
@@ -60,8 +37,8 @@ class ExchangeGroupTest : public testing::Test {
   }
 
   std::shared_ptr<Log> log = std::make_shared<Log>();
-  std::shared_ptr<ExchangeGroup> group =
-      std::make_shared<ExchangeGroup>("group", std::make_unique<Recorder>(log));
+  std::shared_ptr<ExchangeGroup> group = std::make_shared<ExchangeGroup>(
+      "group", std::make_unique<RecordingExchange>(log));
   Cancellation cancellation;
 };
 
@@ -232,11 +209,107 @@ TEST_F(ExchangeGroupTest, IsFoundByNameWhileItLives) {
   EXPECT_FALSE(ExchangeGroup::find("group").ok());
   ExchangeGroup::publish(group).value();
   EXPECT_EQ(ExchangeGroup::find("group").value(), group);
-  auto other =
-      std::make_shared<ExchangeGroup>("group", std::make_unique<Recorder>(log));
+  auto other = std::make_shared<ExchangeGroup>(
+      "group", std::make_unique<RecordingExchange>(log));
   EXPECT_FALSE(ExchangeGroup::publish(other).ok());
   group.reset();
   ExchangeGroup::publish(other).value();
+}
+
+// Keeps reductions under way until somebody ends them.
+class Keeper final : public Exchange {
+ public:
+  struct Kept {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Done> begun;   // guarded
+    bool gone = false;         // guarded
+    std::thread::id ended_on;  // guarded
+    // The n-th that began, once it has.
+    Done end_of(size_t n) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return begun.size() > n; });
+      return begun[n];
+    }
+    void wait_until_gone() {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return gone; });
+    }
+  };
+  explicit Keeper(std::shared_ptr<Kept> kept) : kept_(std::move(kept)) {}
+  ~Keeper() override {
+    const std::lock_guard lock(kept_->mutex);
+    kept_->gone = true;
+    kept_->ended_on = std::this_thread::get_id();
+    kept_->changed.notify_all();
+  }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status all_reduce(std::span<Tensor>, const ReduceTerms&) override {
+    return error(Code::kInternal, "only begun");
+  }
+  void begin_all_reduce(std::vector<Tensor>, const ReduceTerms&,
+                        const Done& done) override {
+    const std::lock_guard lock(kept_->mutex);
+    kept_->begun.push_back(done);
+    kept_->changed.notify_all();
+  }
+  Status all_gather(Tensor&, DType, Allocator&) override { return {}; }
+  Status all_gather_rows(Tensor&, Tensor&, Allocator&) override { return {}; }
+  Status broadcast(std::span<Tensor>, int) override { return {}; }
+  void abort(const std::string&) override {}
+
+ private:
+  std::shared_ptr<Kept> kept_;
+};
+
+class KeptGroupTest : public testing::Test {
+ protected:
+  std::future<Status> submit(ExchangeRun& run, int64_t sequence) {
+    auto promise = std::make_shared<std::promise<Status>>();
+    group->submit(run, sequence, cancellation, tensors,
+                  [promise](Status status) { promise->set_value(status); });
+    return promise->get_future();
+  }
+
+  std::vector<Tensor> tensors = {Tensor::zeros({1})};
+  std::shared_ptr<Keeper::Kept> kept = std::make_shared<Keeper::Kept>();
+  std::shared_ptr<ExchangeGroup> group =
+      std::make_shared<ExchangeGroup>("group", std::make_unique<Keeper>(kept));
+  Cancellation cancellation;
+};
+
+TEST_F(KeptGroupTest, ReductionsBeginWhileOthersAreUnderWay) {
+  ExchangeRun run;
+  for (const int64_t sequence : {0, 1}) group->expect(run, {sequence});
+  auto first = submit(run, 0), second = submit(run, 1);
+  kept->end_of(1)({});
+  EXPECT_TRUE(second.get().ok());
+  kept->end_of(0)(error(Code::kTimeout, "too late"));
+  EXPECT_EQ(first.get().message(), "too late");
+  group->end(run, {});
+}
+
+// Whoever ends the last of a closed group does not end its exchange, of whose
+// threads it may be one.
+TEST_F(KeptGroupTest, AGroupThatIsClosedMeanwhileEndsOnItsOwnThread) {
+  ExchangeRun run;
+  group->expect(run, {.sequence = 0});
+  auto end = submit(run, 0);
+  const auto done = kept->end_of(0);
+  group->close();
+  {
+    const std::lock_guard lock(kept->mutex);
+    EXPECT_FALSE(kept->gone);
+  }
+  done({});
+  EXPECT_TRUE(end.get().ok());
+  kept->wait_until_gone();
+  {
+    const std::lock_guard lock(kept->mutex);
+    EXPECT_NE(kept->ended_on, std::this_thread::get_id());
+  }
+  group->end(run, {});
 }
 
 TEST_F(ExchangeGroupTest, WhatComesAfterTheEndFails) {

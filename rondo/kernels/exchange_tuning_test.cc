@@ -6,7 +6,7 @@
 #include <future>
 #include <vector>
 
-#include "rondo/kernels/exchange_group.h"
+#include "rondo/kernels/recording_exchange.h"
 
 namespace rondo {
 namespace {
@@ -24,23 +24,20 @@ constexpr int64_t kUsual = 4 * kBytes;
 const std::vector<std::vector<size_t>> kSizes = {
     {1, 4, 4, 4, 4, 4}, std::vector<size_t>(kUnits, 1), {1, 16, 4}, {1, 20}};
 
-// What the group did, instead of what ranks would do together.
-struct Log {
+struct Log : ExchangeLog {
   std::vector<size_t> buckets;  // how many tensors each had
   std::vector<ReduceTerms> terms;
   // What all ranks have measured, in the mean; how often that was asked for.
   std::vector<double> means = {1, 1, 1, 1};
   int asked = 0;
   Status answer;  // to that
-  std::vector<std::string> aborts;
 };
 
 // The other rank has what this one has.
-class Recorder final : public Exchange {
+class Recorder final : public RecordingExchange {
  public:
-  explicit Recorder(std::shared_ptr<Log> log) : log_(std::move(log)) {}
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
+  explicit Recorder(std::shared_ptr<Log> log)
+      : RecordingExchange(log), log_(std::move(log)) {}
   Status all_reduce(std::span<Tensor> tensors,
                     const ReduceTerms& terms) override {
     if (tensors[0].dtype() == DType::kF64) {
@@ -54,15 +51,9 @@ class Recorder final : public Exchange {
       for (float& x : tensor.span<float>()) x *= 2;
     return {};
   }
-  Status all_gather(Tensor&, DType, Allocator&) override { return {}; }
-  Status all_gather_rows(Tensor&, Tensor&, Allocator&) override { return {}; }
-  Status broadcast(std::span<Tensor>, int) override { return {}; }
-  void abort(const std::string& reason) override {
-    log_->aborts.push_back(reason);
-  }
 
  private:
-  std::shared_ptr<Log> log_;
+  const std::shared_ptr<Log> log_;
 };
 
 class ExchangeTuning : public testing::Test {
@@ -73,10 +64,7 @@ class ExchangeTuning : public testing::Test {
 
   std::future<Status> submit(ExchangeRun& run, int64_t sequence,
                              std::span<Tensor> tensors) {
-    auto promise = std::make_shared<std::promise<Status>>();
-    group->submit(run, sequence, cancellation, tensors,
-                  [promise](Status s) { promise->set_value(std::move(s)); });
-    return promise->get_future();
+    return submit_to(*group, run, sequence, cancellation, tensors);
   }
 
   // A step of all units but those; how many units each of its buckets had. What

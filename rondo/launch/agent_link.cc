@@ -6,26 +6,12 @@
 
 #include <cerrno>
 
+#include "rondo/launch/read_ready.h"
+
 namespace rondo {
 namespace {
 
 constexpr size_t kMaxBeforeHello = size_t{1} << 16;
-
-// Hands everything that can be read now to `take`; false at the end.
-template <class Take>
-bool read_all(const Fd& fd, size_t limit, Take&& take) {
-  char chunk[1 << 16];
-  for (size_t total = 0; total < limit;) {
-    const ssize_t got = read(fd.get(), chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return true;
-    if (got <= 0) return false;
-    total += static_cast<size_t>(got);
-    take(std::string_view(chunk, static_cast<size_t>(got)));
-  }
-  return true;
-}
-
 constexpr size_t kTurn = size_t{1} << 18;
 
 }  // namespace
@@ -111,11 +97,11 @@ void AgentLink::pause(bool pause) {
 }
 
 bool AgentLink::read_output() {
-  return read_all(child_.out, kTurn, [this](auto bytes) { take(bytes); });
+  return read_ready(child_.out, kTurn, [this](auto bytes) { take(bytes); });
 }
 
 bool AgentLink::read_errors() {
-  return read_all(child_.err, kTurn, [this](auto bytes) {
+  return read_ready(child_.err, kTurn, [this](auto bytes) {
     listener_.on_agent_error(*this, bytes);
   });
 }
@@ -195,7 +181,7 @@ void AgentLink::close(int wait_status) {
   // Not until the end of the streams: a background master of ssh's may hold
   // them for as long as it likes. What the process wrote is there already.
   if (child_.out.valid()) {
-    read_all(child_.out, kMaxFramePayload, [this](auto b) { take(b); });
+    read_ready(child_.out, kMaxFramePayload, [this](auto b) { take(b); });
     if (!paused_) loop_.forget(child_.out.get());
     child_.out.reset();
   }

@@ -39,7 +39,7 @@ bool read_process(const char* pid_text, Process* process) {
 
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-std::vector<Process> list_descendants(const std::set<pid_t>& except) {
+std::vector<Process> list_descendants(const std::set<pid_t>& except, pid_t of) {
   std::multimap<pid_t, Process> children;
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(opendir("/proc"), closedir);
   if (proc == nullptr) return {};
@@ -50,7 +50,7 @@ std::vector<Process> list_descendants(const std::set<pid_t>& except) {
       children.emplace(process.parent, process);
   }
   std::vector<Process> found;
-  std::vector<pid_t> open_ends = {getpid()};
+  std::vector<pid_t> open_ends = {of > 0 ? of : getpid()};
   while (!open_ends.empty()) {
     const pid_t parent = open_ends.back();
     open_ends.pop_back();

@@ -18,9 +18,11 @@ struct Process {
 // init's), so that list_descendants() finds daemons and whoever called setsid.
 void adopt_orphans();
 
-// Every living descendant of this process, without the subtrees of `except`.
+// Every living descendant of this process, without the subtrees of `except`, or
+// those of another one, `of`.
 // Zombies do not count. A process that forks meanwhile may be missed: whoever
 // wants all of them gone asks again until there are none.
-std::vector<Process> list_descendants(const std::set<pid_t>& except = {});
+std::vector<Process> list_descendants(const std::set<pid_t>& except = {},
+                                      pid_t of = 0);
 
 }  // namespace rondo

@@ -2,45 +2,62 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <optional>
+
+#include "rondo/launch/descendants.h"
+#include "rondo/launch/read_ready.h"
+#include "rondo/launch/signals.h"
 
 namespace rondo {
 namespace {
 
-constexpr Duration kPeriod = std::chrono::seconds(1);
-constexpr Duration kLook = std::chrono::milliseconds(10);
 // Of a list of hosts nothing is longer; what follows is not kept.
 constexpr size_t kMaxText = size_t{1} << 20;
 
 }  // namespace
 
 Result<std::vector<Host>> HostDiscovery::ask(
-    const std::vector<std::string>& command) {
-  RONDO_ASSIGN_OR_RETURN(const auto loop, EventLoop::create());
+    const HostDiscoveryOptions& options, Warn warn) {
   std::optional<Result<std::vector<Host>>> answer;
-  HostDiscovery one(*loop, command,
-                    [&answer](const auto& found) { answer = found; });
-  RONDO_RETURN_IF_ERROR(one.start());
-  while (!answer) {
-    loop->after(kLook, [] {});
-    loop->run_once();
-    one.reap();
+  int ended_by = 0;
+  {
+    RONDO_ASSIGN_OR_RETURN(
+        SignalWatch signals,
+        SignalWatch::start({SIGINT, SIGTERM, SIGCHLD, hang_up()}));
+    RONDO_ASSIGN_OR_RETURN(const auto loop, EventLoop::create());
+    HostDiscovery one(
+        *loop, options, [&answer](const auto& found) { answer = found; },
+        std::move(warn));
+    RONDO_RETURN_IF_ERROR(loop->watch(signals.fd(), EPOLLIN, [&] {
+      while (const int signal = signals.next())
+        if (signal != SIGCHLD) ended_by = signal;
+      one.reap();
+    }));
+    RONDO_RETURN_IF_ERROR(one.start());
+    while (!answer && ended_by == 0) loop->run_once();
   }
+  // As if nobody had waited for it, now that the program is gone.
+  if (ended_by != 0) {
+    ::signal(ended_by, SIG_DFL);
+    raise(ended_by);
+  }
+  if (!answer) return error(Code::kCancelled, "interrupted");
   return *answer;
 }
 
-HostDiscovery::HostDiscovery(EventLoop& loop, std::vector<std::string> command,
-                             Answer answer)
-    : loop_(loop), command_(std::move(command)), answer_(std::move(answer)) {}
+HostDiscovery::HostDiscovery(EventLoop& loop, HostDiscoveryOptions options,
+                             Answer answer, Warn warn)
+    : loop_(loop),
+      options_(std::move(options)),
+      answer_(std::move(answer)),
+      warn_(std::move(warn)) {}
 
 HostDiscovery::~HostDiscovery() { stop(); }
 
 void HostDiscovery::begin() {
   again_ = true;
-  loop_.after(kPeriod, [this] {
+  loop_.after(options_.period, [this] {
     if (!again_) return;
     if (const Status status = start(); !status.ok()) tell(status);
   });
@@ -48,69 +65,114 @@ void HostDiscovery::begin() {
 
 void HostDiscovery::stop() {
   again_ = false;
-  for (Fd* fd : {&child_.out, &child_.err})
-    if (fd->valid()) loop_.forget(fd->get());
-  if (child_.pid > 0) {
-    ::kill(-child_.pid, SIGKILL);
-    waitpid(child_.pid, nullptr, 0);
-  }
-  child_ = Child();
+  end_program();
 }
 
 Status HostDiscovery::start() {
-  SpawnOptions options;
-  options.argv = command_;
-  options.environment = process_environment();
-  options.death_signal = SIGKILL;
-  RONDO_ASSIGN_OR_RETURN(options.path,
-                         find_program(command_[0], options.environment, ""));
-  RONDO_ASSIGN_OR_RETURN(child_, spawn(options));
+  SpawnOptions spawning;
+  spawning.argv = options_.command;
+  spawning.environment = process_environment();
+  spawning.death_signal = SIGKILL;
+  RONDO_ASSIGN_OR_RETURN(spawning.path, find_program(options_.command[0],
+                                                     spawning.environment, ""));
+  RONDO_ASSIGN_OR_RETURN(child_, spawn(spawning));
   output_.clear();
   errors_.clear();
+  const int question = ++question_;
+  loop_.after(options_.patience, [this, question] {
+    if (waits_for_answer(question))
+      warn_(
+          fmt::format("'{}' has not answered for {} s; it is ended after "
+                      "{} s",
+                      options_.command[0], to_seconds(options_.patience),
+                      to_seconds(options_.limit)));
+  });
+  loop_.after(options_.limit, [this, question] {
+    if (waits_for_answer(question)) give_up();
+  });
+  const Status status = watch();
+  if (!status.ok()) end_program();
+  return status;
+}
+
+Status HostDiscovery::watch() {
   RONDO_RETURN_IF_ERROR(loop_.watch(
       child_.out.get(), EPOLLIN, [this] { read_into(child_.out, output_); }));
   return loop_.watch(child_.err.get(), EPOLLIN,
                      [this] { read_into(child_.err, errors_); });
 }
 
-void HostDiscovery::read_into(Fd& fd, std::string& text) {
-  char chunk[4096];
-  while (fd.valid()) {
-    const ssize_t got = read(fd.get(), chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) {
-      loop_.forget(fd.get());
-      fd.reset();
-    } else if (text.size() < kMaxText) {
-      text.append(chunk, static_cast<size_t>(got));
-    }
+bool HostDiscovery::waits_for_answer(int question) {
+  reap();  // where this process stood still, the answer may be there
+  return question == question_ && child_.pid > 0;
+}
+
+void HostDiscovery::give_up() {
+  end_program();
+  tell(error(Code::kTimeout,
+             "'{}' did not answer within {} s and was ended; it has to print "
+             "the hosts and return: give what it waits for a shorter time-out, "
+             "or give it more time with --host-discovery-timeout",
+             options_.command[0], to_seconds(options_.limit)));
+}
+
+void HostDiscovery::end_program() {
+  forget_pipes();
+  if (child_.pid > 0) {
+    // Also what has a group of its own, as `timeout` has. Once the program is
+    // gone nobody knows whose those were.
+    const auto stem_from_it = list_descendants({}, child_.pid);
+    ::kill(-child_.pid, SIGKILL);
+    for (const Process& process : stem_from_it) ::kill(process.pid, SIGKILL);
+    // Not waited for: one that hangs in the kernel does not take the signal.
+    waitpid(child_.pid, nullptr, WNOHANG);
   }
+  child_ = Child();
+}
+
+void HostDiscovery::forget_pipes() {
+  for (Fd* fd : {&child_.out, &child_.err})
+    if (fd->valid()) loop_.forget(fd->get());
+}
+
+void HostDiscovery::read_into(Fd& fd, std::string& text) {
+  if (!fd.valid()) return;
+  const bool open = read_ready(fd, kMaxText, [&](std::string_view bytes) {
+    if (text.size() < kMaxText) text.append(bytes);
+  });
+  if (open) return;
+  loop_.forget(fd.get());
+  fd.reset();
 }
 
 void HostDiscovery::reap() {
-  int wait_status = 0;
+  siginfo_t ended{};
   if (child_.pid <= 0 ||
-      waitpid(child_.pid, &wait_status, WNOHANG) != child_.pid)
+      waitid(P_PID, static_cast<id_t>(child_.pid), &ended,
+             WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      ended.si_pid != child_.pid)
     return;
+  // What it left behind would hold the pipes and outlive the job. Before the
+  // program is waited for, since another may have its number afterwards.
+  ::kill(-child_.pid, SIGKILL);
+  int wait_status = 0;
+  waitpid(child_.pid, &wait_status, 0);
   read_into(child_.out, output_);
   read_into(child_.err, errors_);
-  // A process that it left behind may hold them for as long as it likes.
-  for (Fd* fd : {&child_.out, &child_.err})
-    if (fd->valid()) loop_.forget(fd->get());
+  forget_pipes();
   child_ = Child();
   tell(parse(wait_status));
 }
 
 Result<std::vector<Host>> HostDiscovery::parse(int wait_status) const {
   if (wait_status != 0)
-    return error(Code::kUnavailable, "'{}' {}{}{}", command_[0],
+    return error(Code::kUnavailable, "'{}' {}{}{}", options_.command[0],
                  describe_exit(wait_status), errors_.empty() ? "" : ": ",
                  errors_.substr(0, errors_.find('\n')));
   auto hosts = parse_hostfile(output_);
   if (!hosts.ok())
     return hosts.status().with_context(
-        fmt::format("what '{}' said", command_[0]));
+        fmt::format("what '{}' said", options_.command[0]));
   return hosts;
 }
 

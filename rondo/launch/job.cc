@@ -32,13 +32,9 @@ std::set<pid_t> children_now() {
 }  // namespace
 
 Result<std::unique_ptr<Job>> Job::create(const JobOptions& options) {
-  struct sigaction hangup {};
-  sigaction(SIGHUP, nullptr, &hangup);
-  // Under nohup a hang-up stays ignored.
-  const bool nohup = hangup.sa_handler == SIG_IGN;
   RONDO_ASSIGN_OR_RETURN(
       SignalWatch signals,
-      SignalWatch::start({SIGINT, SIGTERM, SIGCHLD, nohup ? SIGINT : SIGHUP}));
+      SignalWatch::start({SIGINT, SIGTERM, SIGCHLD, hang_up()}));
   RONDO_ASSIGN_OR_RETURN(auto loop, EventLoop::create());
   RONDO_ASSIGN_OR_RETURN(auto out, OutputWriter::start(STDOUT_FILENO));
   RONDO_ASSIGN_OR_RETURN(auto err, OutputWriter::start(STDERR_FILENO));
@@ -104,7 +100,7 @@ Status Job::watch() {
                      [this, writer] { output_moved(*writer); }));
   if (options_.timeout > Duration::zero())
     loop_->after(options_.timeout, [this] { time_is_up(); });
-  if (!options_.discovery.empty()) watch_hosts();
+  if (!options_.discovery.command.empty()) watch_hosts();
   return {};
 }
 
@@ -113,7 +109,9 @@ void Job::take_signals() {
     if (signal == SIGCHLD)
       loop_->later([this] {
         for (Agent& agent : agents_) agent.link->reap();
-        if (discovery_ != nullptr) discovery_->reap();
+        if (discovery_ == nullptr) return;
+        discovery_->reap();
+        reap_orphans();
       });
     else
       take_signal(signal);
@@ -253,7 +251,7 @@ void Job::on_output(int rank, Stream stream, std::string_view bytes) {
 void Job::on_exited(AgentLink& link, int rank, int wait_status) {
   output_.flush(rank);
   ranks_[rank].exited = true;
-  one_is_done_ = one_is_done_ || wait_status == 0;
+  if (wait_status == 0) end_growth();
   const bool idle = still_running().empty();
   if (idle) end_idle_servers();
   // A server ends when it is told to, and not before.

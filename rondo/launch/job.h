@@ -25,9 +25,11 @@ struct JobOptions {
   // Told of a server that is gone for good while ranks need it, and why.
   std::function<void(int server, const std::string& why)> server_lost;
   int min_ranks = 0;  // that go on without those that failed; 0: all
-  // Prints the hosts that the job may use; empty: it does not grow. There are
-  // no servers then.
-  std::vector<std::string> discovery;
+  // Finds the hosts that the job may use; without a command it does not grow.
+  // There are no servers then.
+  HostDiscoveryOptions discovery;
+  // Told once when a rank has ended well, and the job grows no more.
+  std::function<void()> growth_over;
   int max_ranks = kMaxRanks;  // that run at a time
   Duration timeout{0};        // 0: none
   Duration grace{0};
@@ -118,6 +120,9 @@ class Job : private AgentLink::Listener {
   void end_leftovers();
   // Growing: in job_growth.cc.
   void watch_hosts();
+  void end_growth();
+  // Of what a discovery or an agent that was lost has left behind.
+  void reap_orphans();
   void take_hosts(const Result<std::vector<Host>>& found);
   void add_ranks(const HostRanks& more);
   // A host that is not listed any more may come back as a new one.
@@ -142,6 +147,7 @@ class Job : private AgentLink::Listener {
   std::unique_ptr<HostDiscovery> discovery_;
   std::map<std::string, int> slots_used_;  // by host
   std::string last_trouble_;               // of the discovery
+  bool said_slow_ = false;                 // that it is, since its last answer
   bool one_is_done_ = false;               // a rank has ended well
   std::optional<int> exit_code_;
   std::optional<int> failed_rank_;

@@ -1,4 +1,6 @@
 // Job, while it grows: ranks are added where a discovery finds room for them.
+#include <sys/wait.h>
+
 #include <algorithm>
 
 #include "rondo/launch/job.h"
@@ -8,13 +10,41 @@ namespace rondo {
 void Job::watch_hosts() {
   discovery_ = std::make_unique<HostDiscovery>(
       *loop_, options_.discovery,
-      [this](const auto& found) { take_hosts(found); });
+      [this](const auto& found) { take_hosts(found); },
+      [this](const std::string& slow) {
+        if (!said_slow_)
+          output_.say(fmt::format("rondo: --host-discovery-script: {}", slow));
+        said_slow_ = true;
+      });
   discovery_->begin();
 }
 
+// One that has ended well says that there is no more work.
+void Job::end_growth() {
+  if (one_is_done_ || discovery_ == nullptr) return;
+  one_is_done_ = true;
+  discovery_->stop();
+  if (options_.growth_over) options_.growth_over();
+}
+
+// What stems from a job comes to this process when its parent is gone. Those
+// that others wait for are left to them, and to the next signal.
+void Job::reap_orphans() {
+  const auto is_waited_for = [this](pid_t pid) {
+    return not_ours_.contains(pid) || discovery_->waits_for(pid) ||
+           std::any_of(agents_.begin(), agents_.end(),
+                       [pid](const Agent& a) { return a.link->pid() == pid; });
+  };
+  while (true) {
+    siginfo_t ended{};
+    if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    if (ended.si_pid == 0 || is_waited_for(ended.si_pid)) return;
+    waitpid(ended.si_pid, nullptr, 0);
+  }
+}
+
 void Job::take_hosts(const Result<std::vector<Host>>& found) {
-  // One that has ended well says that there is no more work.
-  if (ending_ || exit_code_ || one_is_done_) return discovery_->stop();
+  if (ending_ || exit_code_) return discovery_->stop();
   if (!found.ok()) {
     // Once, though it is asked every second.
     if (found.status().message() != last_trouble_)
@@ -25,6 +55,7 @@ void Job::take_hosts(const Result<std::vector<Host>>& found) {
     last_trouble_ = found.status().message();
     return;
   }
+  said_slow_ = false;
   last_trouble_.clear();
   forget_hosts_but(*found);
   const int running = static_cast<int>(still_running().size());

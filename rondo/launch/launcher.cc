@@ -10,6 +10,7 @@
 #include "rondo/launch/job.h"
 #include "rondo/launch/process.h"
 #include "rondo/launch/store_address.h"
+#include "rondo/rendezvous/job_over.h"
 #include "rondo/rendezvous/job_server.h"
 #include "rondo/rendezvous/tcp_store.h"
 #include "rondo/transport/handshake.h"
@@ -79,7 +80,7 @@ Result<std::map<std::string, std::string>> job_environment(
     variables["RONDO_SERVERS"] = std::to_string(options.servers);
   variables["RONDO_RESTART_SERVERS"] =
       std::to_string(options.servers > 0 ? options.restart_servers : 0);
-  if (!options.discovery.empty())
+  if (!options.discovery.command.empty())
     variables["RONDO_MAX_RANKS"] = std::to_string(options.max_ranks);
   variables["RONDO_STORE"] = "tcp://" + address.to_string();
   variables["RONDO_TOKEN"] = token;
@@ -111,7 +112,7 @@ Status check(const LaunchOptions& options) {
   if (size < 1 || size > kMaxRanks)
     return error(Code::kInvalidArgument, "a job has from 1 to {} ranks, not {}",
                  kMaxRanks, size);
-  if (options.servers > 0 && !options.discovery.empty())
+  if (options.servers > 0 && !options.discovery.command.empty())
     return error(Code::kInvalidArgument,
                  "a job with parameter servers cannot grow: leave --servers or "
                  "--host-discovery-script out");
@@ -156,16 +157,15 @@ Status add_servers(Job& job, const LaunchOptions& options, JobSpec spec) {
   return {};
 }
 
-// Tells ranks, who look for a server that was lost, that it will not come back.
+// Writes into the job's store, for ranks that look there.
 void tell_ranks(const TcpStoreServer& store, const std::string& token,
-                int server, const std::string& why) {
+                const std::string& key, const std::string& value) {
   constexpr Duration kPatience = std::chrono::seconds(2);
   const SocketAddress address = store.address();
   const auto client = connect_tcp_store(address.host_string(), address.port(),
                                         token, Deadline(kPatience));
   // Else ranks find out by themselves, later.
-  if (client.ok())
-    (void)(*client)->set(job_server_key(server), lost_server(why));
+  if (client.ok()) (void)(*client)->set(key, value);
 }
 
 // Adds ranks to a job that runs; the size of the job's world is of no meaning
@@ -215,7 +215,10 @@ Result<int> run_job(const LaunchOptions& options) {
   const std::string token = make_token();
   std::unique_ptr<TcpStoreServer> store;
   job_options.server_lost = [&](int server, const std::string& why) {
-    tell_ranks(*store, token, server, why);
+    tell_ranks(*store, token, job_server_key(server), lost_server(why));
+  };
+  job_options.growth_over = [&] {
+    tell_ranks(*store, token, kJobOverKey, "1");
   };
   job_options.discovery = options.discovery;
   job_options.max_ranks = options.max_ranks;

@@ -7,6 +7,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/status.h"
+#include "rondo/launch/host_discovery.h"
 #include "rondo/launch/hosts.h"
 #include "rondo/transport/socket.h"
 
@@ -36,11 +37,10 @@ struct LaunchOptions {
   Duration term_time = std::chrono::seconds(3);
   // That go on when others have failed, for programs that meet again; 0: all.
   int min_ranks = 0;
-  // A program that prints the hosts that the job may use, as a hostfile has
-  // them; while the job runs, ranks are added where it names more slots than
-  // before, while fewer than `max_ranks` run. Their environment has
-  // RONDO_ADDED. Not with servers.
-  std::vector<std::string> discovery;
+  // With a program that prints the hosts that the job may use: while the job
+  // runs, ranks are added where it names more slots than before, while fewer
+  // than `max_ranks` run. Their environment has RONDO_ADDED. Not with servers.
+  HostDiscoveryOptions discovery;
   int max_ranks = kMaxRanks;
   bool prefix = true;
   // Whether prefixes may be coloured where the output is a terminal.

@@ -6,14 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-
 #include "rondo/launch/descendants.h"
+#include "rondo/launch/read_ready.h"
 
 namespace rondo {
 namespace {
 
-constexpr size_t kChunk = size_t{1} << 16;
+// At a time, so that each rank has its turn.
+constexpr size_t kTurn = size_t{1} << 16;
 // A pipe holds less; only descendants that go on writing reach it.
 constexpr size_t kLastRead = size_t{1} << 20;
 constexpr Duration kTick = std::chrono::milliseconds(25);
@@ -109,27 +109,20 @@ LocalJob::~LocalJob() {
 void LocalJob::watch(Rank& rank, Stream stream) {
   Fd& fd = rank.stream(stream);
   const Status status = loop_.watch(fd.get(), EPOLLIN, [this, &rank, stream] {
-    read_output(rank, stream, kChunk);
+    read_output(rank, stream, kTurn);
   });
   if (!status.ok()) fd.reset();
 }
 
 void LocalJob::read_output(Rank& rank, Stream stream, size_t limit) {
   Fd& fd = rank.stream(stream);
-  char chunk[kChunk];
-  for (size_t total = 0; fd.valid() && total < limit;) {
-    const ssize_t got = read(fd.get(), chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got <= 0) {
-      loop_.forget(fd.get());
-      fd.reset();
-      return;
-    }
-    total += static_cast<size_t>(got);
-    listener_.on_output(rank.rank, stream,
-                        std::string_view(chunk, static_cast<size_t>(got)));
-  }
+  if (!fd.valid()) return;
+  const bool open = read_ready(fd, limit, [&](std::string_view bytes) {
+    listener_.on_output(rank.rank, stream, bytes);
+  });
+  if (open) return;
+  loop_.forget(fd.get());
+  fd.reset();
 }
 
 void LocalJob::pause_output(bool pause) {

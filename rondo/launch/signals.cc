@@ -29,6 +29,12 @@ SignalWatch::~SignalWatch() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+int hang_up() {
+  struct sigaction now {};
+  sigaction(SIGHUP, nullptr, &now);
+  return now.sa_handler == SIG_IGN ? SIGINT : SIGHUP;
+}
+
 int SignalWatch::next() {
   signalfd_siginfo info;
   if (read(fd_.get(), &info, sizeof info) != sizeof info) return 0;

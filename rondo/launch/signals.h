@@ -29,4 +29,7 @@ class SignalWatch {
   sigset_t before_;
 };
 
+// SIGHUP, to be watched for; under nohup, where it stays ignored, SIGINT.
+int hang_up();
+
 }  // namespace rondo

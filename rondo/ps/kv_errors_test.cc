@@ -3,6 +3,7 @@
 
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "rondo/ps/test_cluster.h"
 #include "rondo/transport/card.h"
@@ -189,6 +190,31 @@ TEST(KvErrors, NonsenseIsRefused) {
           {Tensor::full<int64_t>({1}, -1)});
   // The server is as it was.
   EXPECT_EQ(pulled(*worker, "e", {10'000, 4}).span<float>()[39'999], 0);
+}
+
+TEST(KvErrors, PartsOfAKeyAreApart) {
+  const TestCluster cluster(with_rules({}));
+  const Stranger stranger(cluster);
+  stranger.call(kv::kHello, kv::Hello{0, 1, 5, "stranger"}.encode()).value();
+  const Key key{"w", DType::kF32, {100}};
+  const auto add = [&](const Key& of, int64_t begin, int64_t end) {
+    return stranger.call(kv::kAddPart, kv::AddPart{of, begin, end}.encode())
+        .code();
+  };
+  // Keys before and behind it in the order of names have nothing to say.
+  for (const char* other : {"v", "x"})
+    ASSERT_EQ(add({other, DType::kF32, {7}}, 0, 7), Code::kOk);
+  for (const int64_t begin : {40, 0, 80, 20})  // and not from 60 to 80
+    ASSERT_EQ(add(key, begin, begin + 20), Code::kOk);
+  for (const auto& [begin, end] : std::vector<std::pair<int64_t, int64_t>>{
+           {0, 10}, {10, 20}, {0, 40}, {30, 50}, {59, 61}, {60, 81}, {0, 100}})
+    EXPECT_EQ(add(key, begin, end), Code::kMismatch) << begin << " " << end;
+  // The key is not what it was, before all parts, among them and behind them.
+  const Key longer{"w", DType::kF32, {200}};
+  for (const int64_t begin : {0, 60, 100})
+    EXPECT_EQ(add(longer, begin, begin + 1), Code::kMismatch) << begin;
+  for (const int64_t begin : {0, 20, 40, 60, 80})
+    EXPECT_EQ(add(key, begin, begin + 20), Code::kOk) << begin;
 }
 
 // What is reduced has its memory at once, and nobody has so much.

@@ -267,6 +267,10 @@ TEST(KvHistory, RecordsThatMakeNoSenseAreRefused) {
       {"of another type", KvRecord::kUpdate,
        number({0, 1, 0, static_cast<int64_t>(DType::kF64), -1, 0}),
        Tensor::zeros({8})},
+      {"of more pushes than there are bytes for", KvRecord::kUpdate,
+       number({0, 1, 0, f32, -1, int64_t{1} << 60}) + "rest", four},
+      {"of a push behind which none can come", KvRecord::kUpdate,
+       number({0, 1, 0, f32, -1, 1, 0, INT64_MAX}), four},
       {"initial, too short", KvRecord::kInitialize, number({2}), four}};
   for (const auto& one : kRecords) {
     const TestFolder folder;

@@ -62,21 +62,23 @@ Result<KvImage> decode_state(std::string_view text) {
   KvImage image;
   image.history = static_cast<uint64_t>(reader.number());
   image.optimizer = reader.text();
-  const int64_t claims = reader.number();
-  for (int64_t i = 0; i < claims && reader.left() > 0; ++i) {
+  // How many items follow; each has a number at least. Not more than there are
+  // bytes for: behind the end, reading never comes to one.
+  const auto count = [&] {
+    const int64_t items = reader.number();
+    return reader.can_hold(items, sizeof(int64_t)) ? items : 0;
+  };
+  for (int64_t claims = count(); claims > 0; --claims) {
     std::string key(reader.text());
     image.claims[std::move(key)] = static_cast<int>(reader.number());
   }
-  const int64_t left = reader.number();
-  for (int64_t i = 0; i < left && reader.left() > 0; ++i)
+  for (int64_t left = count(); left > 0; --left)
     image.left.push_back(reader.number());
-  const int64_t parts = reader.number();
-  for (int64_t i = 0; i < parts && reader.left() > 0; ++i) {
+  for (int64_t parts = count(); parts > 0; --parts) {
     RONDO_ASSIGN_OR_RETURN(PartImage part, decode_part(reader));
     image.parts.push_back(std::move(part));
   }
-  if (!reader.ok() || static_cast<int64_t>(image.parts.size()) != parts)
-    return kv::damaged("the state in a snapshot");
+  if (!reader.ok()) return kv::damaged("the state in a snapshot");
   return image;
 }
 
@@ -145,7 +147,9 @@ Result<PartUpdate> decode_update(const LogRecord& record) {
   const int64_t type = reader.number();
   const int64_t rows = reader.number();
   const int64_t pushes = reader.number();
-  for (int64_t i = 0; i < pushes && reader.left() > 0; ++i) {
+  if (!reader.can_hold(pushes, 2 * sizeof(int64_t)))
+    return kv::damaged("an update in the log");
+  for (int64_t i = 0; i < pushes; ++i) {
     const auto worker = static_cast<int>(reader.number());
     made.pushes.emplace_back(worker, reader.number());
   }

@@ -1,5 +1,7 @@
 #include "rondo/ps/kv_service.h"
 
+#include <iterator>
+
 #include "rondo/base/attempt.h"
 #include "rondo/base/log.h"
 
@@ -164,6 +166,20 @@ Result<LinkAnswer> KvService::return_from_leave(int worker) {
 
 // ---- Parts ------------------------------------------------------------------
 
+// A key may have thousands of parts, and each comes as often as there are
+// workers. They are of one key and apart from each other, so one that differs
+// from some of them, or overlaps one, does so with the next.
+std::vector<size_t> KvService::neighbours(const kv::AddPart& what) const {
+  std::vector<size_t> found;
+  const auto add = [&](const auto& at) {
+    if (at->first.first == what.key.name) found.push_back(at->second);
+  };
+  const auto next = numbers_.lower_bound({what.key.name, what.begin});
+  if (next != numbers_.end()) add(next);
+  if (next != numbers_.begin()) add(std::prev(next));
+  return found;
+}
+
 Result<std::shared_ptr<StoredPart>> KvService::find_or_add(
     const kv::AddPart& what) {
   if (what.key.dtype > DType::kBF16)
@@ -175,12 +191,10 @@ Result<std::shared_ptr<StoredPart>> KvService::find_or_add(
                  "\"{}\" is only reduced, which needs the synchronous mode",
                  what.key.name);
   const MutexLock lock(mutex_);
-  // All parts of the key: they begin with its first element.
-  for (auto at = numbers_.lower_bound({what.key.name, 0});
-       at != numbers_.end() && at->first.first == what.key.name; ++at) {
-    const kv::AddPart& has = parts_[at->second]->what();
+  for (const size_t number : neighbours(what)) {
+    const kv::AddPart& has = parts_[number]->what();
     if (has.key == what.key && has.begin == what.begin && has.end == what.end)
-      return parts_[at->second];
+      return parts_[number];
     const bool apart = has.end <= what.begin || what.end <= has.begin;
     if (has.key != what.key || !apart)
       return error(Code::kMismatch,

@@ -69,6 +69,10 @@ class KvService {
   Status dispatch(StoredPart::From from, LinkCall& call,
                   StoredPart::Answer& answer, StoredPart::Answers& answers);
   Result<std::shared_ptr<StoredPart>> find_or_add(const kv::AddPart& what);
+  // Numbers of the parts of its key that begin next, at or behind its first
+  // element and before it: at most one each.
+  std::vector<size_t> neighbours(const kv::AddPart& what) const
+      RONDO_REQUIRES(mutex_);
   Result<std::shared_ptr<StoredPart>> part(int64_t number);
   std::vector<std::shared_ptr<StoredPart>> parts();
 

@@ -50,6 +50,27 @@ TEST_P(KvTest, OneWorkerGetsWhatItPushed) {
   }
 }
 
+TEST_P(KvTest, GradientsMayTravelInHalfTheBytes) {
+  const TestCluster cluster(options({.workers = 2, .optimizer = adding()}), 2);
+  auto a = cluster.worker(0), b = cluster.worker(1);
+  const std::vector<Key> keys = {{"w", DType::kF32, {100'000}}};
+  ASSERT_TRUE(a->add(keys, {Tensor::full({100'000}, 1.0f)}).ok());
+  ASSERT_TRUE(b->add(keys).ok());
+  pulled(*a, "w", {100'000});
+  // 0.5 and 2^-20: their sum has more bits than bf16.
+  const KvWork small =
+      b->push("w", Tensor::full({100'000}, BFloat16::from_float(0x1p-20f)));
+  Tensor into = Tensor::zeros({100'000});
+  a->push_pull("w", Tensor::full({100'000}, BFloat16::from_float(0.5f)), into)
+      .wait(soon())
+      .value();
+  small.wait(soon()).value();
+  EXPECT_THAT(values(into), Each(1.25f + 0x1p-21f));
+  const Status refused =
+      a->push("w", Tensor::full({100'000}, 1.0)).wait(soon());
+  EXPECT_THAT(refused.message(), HasSubstr("a gradient of \"w\" is f64"));
+}
+
 TEST_P(KvTest, FirstInitialValueWinsWhole) {
   const TestCluster cluster(options({.workers = 2}), 3);
   auto a = cluster.worker(0), b = cluster.worker(1);

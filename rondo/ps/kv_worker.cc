@@ -68,7 +68,8 @@ Result<std::unique_ptr<KvWorker>> KvWorker::connect(KvWorkerOptions options) {
                             .store = with.store,
                             .token = with.token,
                             .shares_memory = with.shares_memory,
-                            .patience = with.server_patience}));
+                            .patience = with.server_patience,
+                            .most_under_way = with.most_under_way}));
     RONDO_RETURN_IF_ERROR(made->links_.back()->connect(deadline).with_context(
         fmt::format("worker {}", with.worker)));
   }
@@ -198,6 +199,15 @@ Status KvWorker::check(const Added& added, const Tensor& tensor,
                added.key.shape.to_string());
 }
 
+Status KvWorker::check_gradient(const Added& added,
+                                const Tensor& gradient) const {
+  const Key& key = added.key;
+  if (gradient.dtype() == DType::kBF16 && key.dtype == DType::kF32 &&
+      !key.reduces && gradient.shape() == key.shape)
+    return {};
+  return check(added, gradient, "a gradient");
+}
+
 std::vector<KeyPart> KvWorker::parts(std::string_view key) const {
   std::vector<KeyPart> made;
   const auto added = find(key);
@@ -295,7 +305,7 @@ KvWork KvWorker::push_into(std::string_view key, const Tensor& gradient,
                            const Tensor* into, PushOptions options) {
   auto added = find(key);
   Status status = added.status();
-  if (status.ok()) status = check(**added, gradient, "a gradient");
+  if (status.ok()) status = check_gradient(**added, gradient);
   if (status.ok() && into != nullptr)
     status = check(**added, *into, "memory for the value");
   if (!status.ok()) return refuse(status, options.done);

@@ -42,6 +42,9 @@ struct KvWorkerOptions {
   // starts again.
   Duration server_patience = Duration::max();
   size_t most_part_bytes = ShardOptions().most_part_bytes;
+  // Bytes of pushes to one server that it has not answered yet, above which
+  // further ones wait here and not on the way; 0: any number.
+  size_t most_under_way = 0;
 };
 
 // `highest` becomes this number unless it is higher.
@@ -84,7 +87,8 @@ class KvWorker {
   Status add(const std::vector<Key>& keys,
              const std::vector<Tensor>& initial = {});
   // This worker's part in the next step of a key. It is over when it has been
-  // applied, and logged where servers have a log: it will not be lost then.
+  // applied, and logged where servers have a log: it will not be lost then. The
+  // gradient of an f32 key may be bf16, in half the bytes; servers add f32.
   KvWork push(std::string_view key, const Tensor& gradient,
               PushOptions options = {});
   // The key's value into memory of the same type and shape, behind all of this
@@ -175,6 +179,7 @@ class KvWorker {
   Result<std::shared_ptr<Added>> find(std::string_view key) const;
   Status check(const Added& added, const Tensor& tensor,
                std::string_view what) const;
+  Status check_gradient(const Added& added, const Tensor& gradient) const;
   // Which rows of a key go to which part. `values` are as many rows.
   Result<Divided> divide(std::string_view key, const Tensor& indices,
                          const Tensor& values) const;

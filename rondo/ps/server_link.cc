@@ -126,17 +126,60 @@ void ServerLink::call(const LinkCall& what, Deadline deadline,
         if (what.method == kv::kLeave) left_ = true;
         if (what.method == kv::kReturn) left_ = false;
         number = next_++;
+        size_t bytes = 0;
+        for (const Tensor& tensor : what.tensors) bytes += tensor.bytes();
+        const bool waits = has_to_wait(bytes);
         open_.try_emplace(
-            number,
-            Open{what, deadline, Deadline(deadline.left() + kGrace), done});
+            number, Open{what, deadline, Deadline(deadline.left() + kGrace),
+                         done, bytes, !waits});
+        if (waits)
+          waiting_.push_back(number);
+        else
+          under_way_ += bytes;
         // Else it is sent when there is a connection again.
-        if (!broken_) link = link_;
+        if (!broken_ && !waits) link = link_;
         generation = generation_;
       }
     }
     if (link) send(*link, generation, number, what);
   }
   if (!failure.ok()) done(failure);
+}
+
+bool ServerLink::has_to_wait(size_t bytes) const {
+  if (options_.most_under_way == 0 || bytes == 0) return false;
+  return !waiting_.empty() || !has_room(bytes);
+}
+
+bool ServerLink::has_room(size_t bytes) const {
+  return under_way_ == 0 || under_way_ + bytes <= options_.most_under_way;
+}
+
+void ServerLink::send_waiting() {
+  if (options_.most_under_way == 0) return;
+  const MutexLock order(order_);
+  for (;;) {
+    std::shared_ptr<Link> link;
+    uint64_t number = 0, generation = 0;
+    LinkCall call;
+    {
+      const MutexLock lock(mutex_);
+      if (waiting_.empty()) return;
+      number = waiting_.front();
+      const auto at = open_.find(number);
+      if (at != open_.end()) {
+        Open& one = at->second;
+        if (!has_room(one.bytes)) return;
+        under_way_ += one.bytes;
+        one.sent = true;
+        call = one.call;
+        if (!broken_) link = link_;
+        generation = generation_;
+      }
+      waiting_.pop_front();
+    }
+    if (link) send(*link, generation, number, call);
+  }
 }
 
 void ServerLink::send(Link& link, uint64_t generation, uint64_t number,
@@ -164,7 +207,9 @@ void ServerLink::answered(uint64_t generation, uint64_t number,
     if (at == open_.end()) return;
     one = std::move(at->second);
     open_.erase(at);
+    under_way_ -= one.bytes;
   }
+  send_waiting();
   one.done(std::move(answer));
 }
 
@@ -233,7 +278,8 @@ void ServerLink::reconnect() {
     generation = ++generation_;
     broken_ = false;
     away_.reset();
-    for (const auto& [number, one] : open_) again[number] = one.call;
+    for (const auto& [number, one] : open_)
+      if (one.sent) again[number] = one.call;
   }
   for (const auto& [number, call] : again)
     send(**link, generation, number, call);
@@ -250,8 +296,10 @@ void ServerLink::expire() {
     for (auto at = open_.begin(); at != open_.end();) {
       const Open& one = at->second;
       const auto here = at++;
-      if ((broken_ ? one.deadline : one.last).passed())
+      if ((broken_ ? one.deadline : one.last).passed()) {
+        if (one.sent) under_way_ -= one.bytes;
         late.insert(open_.extract(here));
+      }
     }
     if (late.empty()) return;
     trouble = trouble_;
@@ -259,6 +307,7 @@ void ServerLink::expire() {
     broken_ = true;
   }
   end(silent);
+  send_waiting();
   for (auto& [number, one] : late)
     one.done(error(Code::kTimeout, "{} did not answer in time{}{}", name(),
                    trouble.ok() ? "" : ": ", trouble.message()));
@@ -269,6 +318,8 @@ void ServerLink::fail_all(const Status& why) {
   {
     const MutexLock lock(mutex_);
     all.swap(open_);
+    waiting_.clear();
+    under_way_ = 0;
   }
   for (auto& [number, one] : all) one.done(why);
 }

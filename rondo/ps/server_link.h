@@ -2,6 +2,7 @@
 // connection and the server's process.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,6 +30,9 @@ class ServerLink {
     bool shares_memory = true;
     // A server that cannot be reached for so long is lost, and all calls fail.
     Duration patience = Duration::max();
+    // Bytes of tensors in calls that have no answer yet, above which further
+    // ones wait; 0: any number. One call may always be under way.
+    size_t most_under_way = 0;
   };
   using Done = std::function<void(Result<LinkAnswer>)>;
 
@@ -49,8 +53,16 @@ class ServerLink {
     Deadline deadline = Deadline::never();  // while it cannot be reached
     Deadline last = Deadline::never();      // else: it answers in time itself
     Done done;
+    size_t bytes = 0;  // of its tensors
+    bool sent = true;
   };
 
+  // Whether a call of so many bytes waits for others.
+  bool has_to_wait(size_t bytes) const RONDO_REQUIRES(mutex_);
+  // Whether so many bytes more may be under way, where there is a limit.
+  bool has_room(size_t bytes) const RONDO_REQUIRES(mutex_);
+  // Sends what has waited for answers.
+  void send_waiting();
   Result<std::shared_ptr<Link>> reach(Deadline deadline);
   void send(Link& link, uint64_t generation, uint64_t number,
             const LinkCall& call);
@@ -79,6 +91,9 @@ class ServerLink {
   uint64_t history_ RONDO_GUARDED_BY(mutex_) = 0;
   uint64_t next_ RONDO_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Open> open_ RONDO_GUARDED_BY(mutex_);
+  // Of these that wait for answers to others; some may be over.
+  std::deque<uint64_t> waiting_ RONDO_GUARDED_BY(mutex_);
+  size_t under_way_ RONDO_GUARDED_BY(mutex_) = 0;  // bytes of those sent
   std::shared_ptr<Link> link_ RONDO_GUARDED_BY(mutex_);
   uint64_t generation_ RONDO_GUARDED_BY(mutex_) = 0;  // of link_
   // While it cannot be reached: since when.

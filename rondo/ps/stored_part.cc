@@ -6,6 +6,7 @@
 
 #include "rondo/base/attempt.h"
 #include "rondo/kernels/cpu/dispatch.h"
+#include "rondo/kernels/cpu/elementwise_loops.h"
 
 namespace rondo {
 namespace {
@@ -19,6 +20,12 @@ constexpr int64_t kMostMs = int64_t{1000} * 60 * 60;
 Deadline within(int64_t ms) {
   return Deadline(
       std::chrono::milliseconds(std::clamp<int64_t>(ms, 0, kMostMs)));
+}
+
+Tensor widened(const Tensor& narrow) {
+  Tensor wide = Tensor::empty({narrow.count()}, DType::kF32);
+  widen(DType::kBF16, narrow.data(), wide.span<float>().data(), narrow.count());
+  return wide;
 }
 
 // What a handler has caught, as a status: mostly that there is no memory.
@@ -126,6 +133,9 @@ Result<KvGradient> StoredPart::gradient_of(const kv::Push& call,
     RONDO_ASSIGN_OR_RETURN(made.indices, local_rows(tensors[1]));
     count = made.indices.count() * what_.key.width();
   }
+  // In half the bytes, reduced as what it belongs to.
+  if (made.values.dtype() == DType::kBF16 && what_.key.dtype == DType::kF32)
+    made.values = widened(made.values);
   if (made.values.dtype() != what_.key.dtype || made.values.count() != count)
     return error(
         Code::kMismatch,

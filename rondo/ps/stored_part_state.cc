@@ -6,6 +6,15 @@
 #include "rondo/ps/stored_part.h"
 
 namespace rondo {
+namespace {
+
+// More updates than anybody makes: the next number is one, too.
+bool counts_updates(int64_t number) {
+  constexpr int64_t kMostUpdates = int64_t{1} << 53;
+  return number >= 0 && number < kMostUpdates;
+}
+
+}  // namespace
 
 LinkAnswer StoredPart::value_for(const Waiting& one) const {
   LinkAnswer made;
@@ -65,8 +74,7 @@ std::vector<int64_t> StoredPart::recently_changed(int64_t since) const {
     rows.insert(rows.end(), some.begin(), some.end());
   }
   std::ranges::sort(rows);
-  const auto twice = std::ranges::unique(rows);
-  rows.erase(twice.begin(), twice.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }
 
@@ -145,9 +153,8 @@ Status StoredPart::replay(const PartSetting& setting,
 }
 
 Status StoredPart::restore(PartImage image) {
-  // More updates than anybody makes: the next number is one, too.
-  constexpr int64_t kMostUpdates = int64_t{1} << 53;
-  const bool makes_sense = image.version >= 0 && image.version < kMostUpdates &&
+  const bool makes_sense = counts_updates(image.version) &&
+                           std::ranges::all_of(image.counted, counts_updates) &&
                            (image.initialized || !what_.key.reduces);
   if (!makes_sense) return kv::damaged("a part in a snapshot");
   if (image.initialized) {
@@ -188,6 +195,8 @@ Status StoredPart::check_gradient(const KvGradient& gradient) const {
 
 Status StoredPart::replay(const PartUpdate& update) {
   RONDO_RETURN_IF_ERROR(check_gradient(update.gradient));
+  for (const auto& [worker, sequence] : update.pushes)
+    if (!counts_updates(sequence)) return kv::damaged("an update in the log");
   const MutexLock lock(mutex_);
   if (update.version <= version_) return {};
   if (!initialized_ || update.version != version_ + 1)

@@ -46,7 +46,7 @@ PlacementRequest CostPlacement::request(const Subgraph& step) const {
   for (const Node* node : ordered_nodes(step)) request.step.push_back(node);
   request.devices = options_.devices;
   request.costs = &costs_;
-  request.contention = contention_.value_or(std::vector<double>());
+  request.contention = contention_.middle();
   request.has_kernel = [client = options_.devices[0].name](
                            const Node& node, const DeviceInfo& device) {
     return has_kernel(node, device, client);
@@ -96,20 +96,39 @@ Status CostPlacement::place(const Graph& graph, Subgraph& step) {
 }
 
 bool CostPlacement::wants_times(int64_t run) {
-  return run > 1 && run <= kTimedRuns &&
-         std::has_single_bit(static_cast<uint64_t>(run));
+  if (run <= 1 || run > kTimedRuns) return false;
+  const auto number = static_cast<uint64_t>(run);
+  return std::bit_ceil(number) - number <= 2;
+}
+
+Result<bool> CostPlacement::after_run(const Graph& graph, const Timeline& times,
+                                      int64_t run, Subgraph& step) {
+  share_common(step);
+  int64_t& due = due_[key_of(*step.graph)];
+  if (run < due) {
+    learn(graph, times, step);
+    return false;
+  }
+  due = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(run) + 1));
+  return place_again(graph, times, step);
+}
+
+void CostPlacement::learn(const Graph& graph, const Timeline& times,
+                          Subgraph& step) {
+  share_common(step);
+  const auto at = placed_.find(key_of(*step.graph));
+  if (at == placed_.end()) return;
+  find_state(graph);
+  record_times(times, *step.graph, at->second, contention_.middle(), costs_);
 }
 
 Result<bool> CostPlacement::place_again(const Graph& graph,
                                         const Timeline& times, Subgraph& step) {
-  share_common(step);
+  if (options_.measure_contention)
+    contention_.add(options_.measure_contention());
+  learn(graph, times, step);
   const auto at = placed_.find(key_of(*step.graph));
   if (at == placed_.end()) return false;
-  find_state(graph);
-  if (!contention_)
-    contention_ = options_.measure_contention ? options_.measure_contention()
-                                              : std::vector<double>();
-  record_times(times, *step.graph, at->second, *contention_, costs_);
   Placement old = at->second;
   old.state = before_.state;
   RONDO_ASSIGN_OR_RETURN(Replacement again,

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "rondo/graph/partition/delay_recvs.h"
 #include "rondo/graph/placement/placement.h"
 #include "rondo/graph/subgraph.h"
+#include "rondo/runtime/measured_contention.h"
 #include "rondo/runtime/timeline.h"
 
 namespace rondo {
@@ -22,7 +22,7 @@ struct CostPlacementOptions {
   // Whether a node that asks for a device that is not there goes elsewhere.
   bool soft = false;
   // Measures how much nodes slow each other: PlacementRequest::contention.
-  // Called once, when there are first times to place by. None: they do not.
+  // Called whenever steps may be placed again. None: they do not.
   std::function<std::vector<double>()> measure_contention = {};
 };
 
@@ -38,10 +38,15 @@ class RONDO_API CostPlacement {
   Status place(const Graph& graph, Subgraph& step);
 
   // Which runs of a step, counted from 1, are to be timed: a few, ever further
-  // apart.
+  // apart, and the two before each of them, since one alone may have been held
+  // up.
   static bool wants_times(int64_t run);
-  // Learns from the times of a run. `step` is as place() got it before; true
+  // Learns from the times of such a run; and, once in each group of them,
+  // places again by what was learned. `step` is as place() got it before; true
   // when it has been placed in another way, which is faster.
+  Result<bool> after_run(const Graph& graph, const Timeline& times, int64_t run,
+                         Subgraph& step);
+  // Whichever run it was.
   Result<bool> place_again(const Graph& graph, const Timeline& times,
                            Subgraph& step);
 
@@ -61,14 +66,17 @@ class RONDO_API CostPlacement {
   const DeviceInfo* device(const std::string& name) const;
   void find_state(const Graph& graph);
   Result<Placement> find(const Graph& graph, const Subgraph& step);
+  void learn(const Graph& graph, const Timeline& times, Subgraph& step);
 
   const CostPlacementOptions options_;
   CostModel costs_;
-  std::optional<std::vector<double>> contention_;  // once it was measured
+  MeasuredContention contention_;
   size_t seen_ = 0;   // nodes of the graph that find_state() has looked at
   Placement before_;  // has the `state` of all steps
   // By the names of the step's nodes.
   std::map<std::string, Placement> placed_;
+  // The run from which on it is to be placed again.
+  std::map<std::string, int64_t> due_;
 };
 
 }  // namespace rondo

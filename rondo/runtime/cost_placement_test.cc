@@ -88,6 +88,23 @@ TEST_F(ReplacementTest, ItStaysWhereNothingIsBetter) {
   EXPECT_FALSE(placement_.place_again(g_, quick, again).value());
 }
 
+// Times of runs after which it is not placed again count when it is: at the
+// next power of two, or behind it where nobody had the time then.
+TEST_F(ReplacementTest, LearnsFromRunsBetween) {
+  Subgraph first = step_of(y_);
+  placement_.place(g_, first).value();
+  Timeline quick;
+  add_time(quick, "a", at(first, "a"), 3);
+  const auto after = [&](int64_t run, const Timeline& times) {
+    Subgraph step = step_of(y_);
+    return placement_.after_run(g_, times, run, step).value();
+  };
+  EXPECT_FALSE(after(2, quick));
+  slow(first);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(after(3, times_));
+  EXPECT_TRUE(after(6, quick)) << "run 4 was missed";
+}
+
 TEST_F(ReplacementTest, ThePredictionIsOfWhatIsKnownNow) {
   Subgraph first = step_of(y_);
   placement_.place(g_, first).value();
@@ -175,12 +192,12 @@ class ContentionTest : public ReplacementTest {
  protected:
   // Whether they are on two devices once their times are known.
   bool splits(double slower) {
-    placement_.emplace(
-        CostPlacementOptions{.devices = devices({kCpu0, kCpu1}),
-                             .measure_contention = [this, slower] {
-                               ++measured_;
-                               return std::vector{slower};
-                             }});
+    slower_ = slower;
+    placement_.emplace(CostPlacementOptions{.devices = devices({kCpu0, kCpu1}),
+                                            .measure_contention = [this] {
+                                              ++measured_;
+                                              return std::vector{slower_};
+                                            }});
     Subgraph first = step_of(y_);
     placement_->place(g_, first).value();
     EXPECT_EQ(measured_, 0) << "there is nothing to place by yet";
@@ -195,6 +212,7 @@ class ContentionTest : public ReplacementTest {
     return placement_->place_again(g_, times, again).value();
   }
   std::optional<CostPlacement> placement_;
+  double slower_ = 1;
   int measured_ = 0;
 };
 
@@ -219,7 +237,20 @@ TEST_F(ContentionTest, IsTakenOutOfWhatIsMeasured) {
   const std::string text = placement_->explain(g_, again).value();
   EXPECT_THAT(text, HasSubstr("predicted step: 12"));
   EXPECT_THAT(text, HasSubstr("1.20 times where there are two"));
-  EXPECT_EQ(measured_, 1);
+  EXPECT_EQ(measured_, 2);
+}
+
+// One that was measured while another program ran is not believed for ever.
+TEST_F(ContentionTest, IsTheMiddleOneOfTheLastMeasurements) {
+  splits(1.9);
+  slower_ = 1.3;
+  for (int i = 0; i < 2; ++i) {
+    Subgraph again = step_of(y_);
+    placement_->place_again(g_, Timeline(), again).value();
+  }
+  Subgraph step = step_of(y_);
+  EXPECT_THAT(placement_->explain(g_, step).value(),
+              HasSubstr("1.30 times where there are two"));
 }
 
 TEST_F(CostPlacementTest, WhereAVariableAsksToBe) {
@@ -305,11 +336,14 @@ TEST_F(CostPlacementTest, ExplainsWithoutPlacing) {
 }
 
 TEST_F(CostPlacementTest, TimesFewRuns) {
-  int timed = 0;
+  std::vector<int> timed;
   for (int run = 1; run < 10'000; ++run)
-    timed += CostPlacement::wants_times(run) ? 1 : 0;
-  EXPECT_EQ(timed, 10);
-  EXPECT_FALSE(CostPlacement::wants_times(1)) << "it has what happens once";
+    if (CostPlacement::wants_times(run)) timed.push_back(run);
+  // The first run has what happens once.
+  EXPECT_EQ(std::vector(timed.begin(), timed.begin() + 8),
+            (std::vector{2, 3, 4, 6, 7, 8, 14, 15}));
+  EXPECT_EQ(timed.size(), 27);
+  EXPECT_EQ(timed.back(), 1024);
 }
 
 }  // namespace

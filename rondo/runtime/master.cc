@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <optional>
 #include <random>
 
 #include "rondo/graph/partition/copy_constants.h"
@@ -124,7 +125,7 @@ Result<std::shared_ptr<Master::Plan>> Master::compile(Subgraph step,
 }
 
 void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
-                   const std::vector<Value>& fetches,
+                   int64_t run, const std::vector<Value>& fetches,
                    const std::vector<Feed>& feeds,
                    const std::vector<Node*>& targets, const Limits& limits) {
   // If anything fails here, the plan that there is still serves. Nor is it
@@ -137,7 +138,7 @@ void Master::learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
     {
       const auto still = graph_.still();
       step = extract(graph_, values_of(feeds), fetches, targets);
-      const auto again = options_.place_again(graph_, times, step);
+      const auto again = options_.place_again(graph_, times, run, step);
       if (!again.ok() || !*again) return;
     }
     auto better = compile(std::move(step), limits);
@@ -197,43 +198,90 @@ Result<std::shared_ptr<Master::Plan>> Master::hand_out(
 // One step on several workers, until all have answered.
 class Master::StepRun {
  public:
-  StepRun(const Plan& plan, int64_t step)
-      : plan_(plan), step_(step), results_(plan.shares.size()) {}
+  StepRun(const Plan& plan, int64_t step, bool timed)
+      : plan_(plan),
+        step_(step),
+        left_(plan.shares.size()),
+        answered_(plan.shares.size()),
+        results_(plan.shares.size()) {
+    if (timed) times_.emplace();
+  }
+
+  // Workers write to it until they have answered, also those that are not
+  // waited for: so it is not the caller's.
+  Timeline* times() { return times_ ? &*times_ : nullptr; }
+  // What it has by now, at the same times.
+  void add_times_to(Timeline& all) const {
+    const std::chrono::duration<double, std::micro> shift =
+        times_->origin() - all.origin();
+    for (Timeline::Event& event : times_->events()) {
+      event.start_us += shift.count();
+      all.add(std::move(event));
+    }
+  }
 
   void answer(size_t share, Result<std::vector<Tensor>> result) {
-    const bool first_failure = [&] {
-      const std::lock_guard lock(mutex_);
-      if (result.ok()) {
-        results_[share] = std::move(*result);
-        return false;
-      }
-      const bool first = failure_.ok();
-      if (first) failure_ = result.status();
-      return first;
-    }();
-    if (first_failure)
-      for (size_t i = 0; i < plan_.shares.size(); ++i)
-        if (i != share) plan_.shares[i].worker->cancel(step_, result.status());
-    const std::lock_guard lock(mutex_);
-    ++answered_;
+    std::unique_lock lock(mutex_);
+    if (result.ok()) {
+      results_[share] = std::move(*result);
+    } else if (failure_.ok()) {
+      failure_ = result.status();
+      tell([&](size_t other) { return other != share; }, lock);
+    }
+    answered_[share] = true;
+    --left_;
     all_.notify_all();
   }
-  // What each share fetched, or why the step failed.
-  Result<std::vector<std::vector<Tensor>>> wait() {
+  // What each share fetched, or why the step failed. Who has not answered by
+  // `last` is told that the step is over, and may answer when the plan is gone.
+  Result<std::vector<std::vector<Tensor>>> wait(const Deadline& last) {
     std::unique_lock lock(mutex_);
-    // Each worker keeps the deadline, or is given up by its stub.
-    all_.wait(lock, [&] { return answered_ == plan_.shares.size(); });
+    while (left_ > 0 && last.left() > Duration::zero())
+      all_.wait_for(lock, std::min<Duration>(last.left(), kLongWait));
+    if (left_ > 0) give_up(lock);
+    all_.wait(lock, [&] { return telling_ == 0; });
     if (!failure_.ok()) return failure_;
     return std::move(results_);
   }
 
  private:
-  const Plan& plan_;
+  // As long as a clock can add.
+  static constexpr Duration kLongWait = std::chrono::hours(1);
+
+  void give_up(std::unique_lock<std::mutex>& lock) {
+    const std::vector<bool> answered = answered_;
+    const auto first = std::ranges::find(answered, false) - answered.begin();
+    if (failure_.ok())
+      failure_ = error(
+          Code::kTimeout,
+          "{} did not end its part when the time of the step was over: it is "
+          "within a long operation or stopped, or its host cannot be reached",
+          plan_.shares[static_cast<size_t>(first)].worker->devices()[0]);
+    tell([&](size_t share) { return !answered[share]; }, lock);
+  }
+  // Ends the step where `whom` says so. Not while the lock is held: who is told
+  // may answer at once.
+  template <class Whom>
+  void tell(const Whom& whom, std::unique_lock<std::mutex>& lock) {
+    const Status why = failure_;
+    ++telling_;
+    lock.unlock();
+    for (size_t i = 0; i < plan_.shares.size(); ++i)
+      if (whom(i)) plan_.shares[i].worker->cancel(step_, why);
+    lock.lock();
+    --telling_;
+    all_.notify_all();
+  }
+
+  const Plan& plan_;  // there until wait() returns
   const int64_t step_;
+  std::optional<Timeline> times_;
   std::mutex mutex_;
   std::condition_variable all_;
   // Guarded by mutex_.
-  size_t answered_ = 0;
+  size_t left_;      // shares that have not answered
+  int telling_ = 0;  // threads that use the plan
+  std::vector<bool> answered_;
   Status failure_;
   std::vector<std::vector<Tensor>> results_;
 };
@@ -259,11 +307,11 @@ Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
     for (const Share& share : plan.shares)
       share.worker->cancel(step, cancellation.reason());
   });
-  auto call_for = [&](const Share& share) {
+  auto call_for = [&](const Share& share, Timeline* times) {
     Worker::StepCall call{.graph = share.graph,
                           .step = step,
                           .deadline = limits.deadline,
-                          .timeline = timeline};
+                          .timeline = times};
     for (const int feed : share.feeds)
       call.feeds.push_back(feeds[static_cast<size_t>(feed)].tensor);
     return call;
@@ -272,18 +320,21 @@ Result<std::vector<Tensor>> Master::run_step(const Plan& plan,
   Status failure;
   if (plan.shares.size() == 1) {
     const Share& share = plan.shares[0];
-    auto fetched = share.worker->run_here(call_for(share));
+    auto fetched = share.worker->run_here(call_for(share, timeline));
     failure = fetched.ok() ? put(share, *fetched, all) : fetched.status();
   } else if (!plan.shares.empty()) {
-    const auto run = std::make_shared<StepRun>(plan, step);
+    const auto run = std::make_shared<StepRun>(plan, step, timeline != nullptr);
     const size_t last = plan.shares.size() - 1;
     for (size_t i = 0; i < last; ++i)
       plan.shares[i].worker->run(
-          call_for(plan.shares[i]),
+          call_for(plan.shares[i], run->times()),
           [run, i](auto result) { run->answer(i, std::move(result)); });
     const Share& here = plan.shares[last];
-    run->answer(last, here.worker->run_here(call_for(here)));
-    auto results = run->wait();
+    run->answer(last, here.worker->run_here(call_for(here, run->times())));
+    auto results = run->wait(limits.deadline.passed()
+                                 ? Deadline(Worker::kGrace)
+                                 : Worker::last_word(limits.deadline));
+    if (timeline) run->add_times_to(*timeline);
     failure = results.status();
     for (size_t i = 0; failure.ok() && i <= last; ++i)
       failure = put(plan.shares[i], (*results)[i], all);
@@ -300,10 +351,12 @@ Result<std::vector<Tensor>> Master::run_within(
   RONDO_ASSIGN_OR_RETURN(const auto plan,
                          plan_for(fetches, feeds, targets, limits));
   Timeline times;
-  const bool timed =
-      options_.wants_times && !timeline && options_.wants_times(++plan->runs);
+  const bool counts = options_.wants_times && !timeline;
+  const int64_t run = counts ? ++plan->runs : 0;
+  const bool timed = counts && options_.wants_times(run);
   auto result = run_step(*plan, feeds, limits, timed ? &times : timeline);
-  if (timed && result.ok()) learn(plan, times, fetches, feeds, targets, limits);
+  if (timed && result.ok())
+    learn(plan, times, run, fetches, feeds, targets, limits);
   return result;
 }
 

@@ -26,12 +26,12 @@ struct MasterOptions {
   // while the graph is still.
   std::function<Status(const Graph& graph, Subgraph& step)> place;
   // Where places depend on how long things take: which runs of a kind of step,
-  // counted from 1, are timed; and what to make of the times. True when the
+  // counted from 1, are timed; and what to make of a run's times. True when the
   // step, which is as place() got it, has been placed in another way, as it is
   // to run from then on. Called as place() is.
   std::function<bool(int64_t run)> wants_times = {};
   std::function<Result<bool>(const Graph& graph, const Timeline& times,
-                             Subgraph& step)>
+                             int64_t run, Subgraph& step)>
       place_again = {};
   // What goes where, for people. Called as place() is, and changes nothing.
   std::function<Result<std::string>(const Graph& graph, Subgraph& step)>
@@ -116,8 +116,9 @@ class RONDO_API Master {
   Result<std::shared_ptr<Plan>> compile(Subgraph step, const Limits& limits);
   // After a run of `plan` that was timed.
   void learn(const std::shared_ptr<Plan>& plan, const Timeline& times,
-             const std::vector<Value>& fetches, const std::vector<Feed>& feeds,
-             const std::vector<Node*>& targets, const Limits& limits);
+             int64_t run, const std::vector<Value>& fetches,
+             const std::vector<Feed>& feeds, const std::vector<Node*>& targets,
+             const Limits& limits);
   Result<std::shared_ptr<Plan>> hand_out(std::vector<GraphPart> parts,
                                          const Limits& limits);
   // Among the fetches of all; workers may be other processes, so what they give

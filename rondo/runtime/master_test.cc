@@ -33,9 +33,22 @@ class ScriptedWorker final : public Worker {
     return 1;
   }
   void remove(int64_t /*graph*/) override {}
-  void run(StepCall /*call*/, Done done) override { done(gives); }
-  void cancel(int64_t /*step*/, const Status& /*why*/) override {}
+  void run(StepCall call, Done done) override {
+    asked = [this, times = call.timeline, done = std::move(done)](auto result) {
+      ran = Clock::now();
+      if (times != nullptr) times->add("node", "Op", ran, ran, device_);
+      done(std::move(result));
+    };
+    if (!silent) std::exchange(asked, nullptr)(gives);
+  }
+  void cancel(int64_t /*step*/, const Status& why) override {
+    cancelled_with = why;
+  }
 
+  bool silent = false;    // does not answer when it is to run something
+  Done asked;             // what is to be called then
+  Clock::time_point ran;  // when it did what it was to
+  Status cancelled_with;
   std::function<void()> while_adding;  // the next one
   std::vector<Tensor> gives;
   Duration left = Duration::zero();  // of the time to add a graph
@@ -121,6 +134,78 @@ TEST_F(MasterTest, ClosingEndsTheWaitForAPlace) {
   };
   EXPECT_EQ(run().status().code(), Code::kCancelled);
   EXPECT_EQ(waited.code(), Code::kCancelled);
+}
+
+// A node on each of two workers.
+struct TwoWorkers {
+  TwoWorkers() {
+    here->gives.assign(1, Tensor::zeros({}));
+    there->gives = here->gives;
+  }
+  Result<std::vector<Tensor>> run(const RunOptions& options) {
+    return master.run({one, two}, {}, {}, options);
+  }
+
+  static constexpr const char* kHere = "/job:a/task:0/cpu:0";
+  Graph g;
+  const Value one = constant(g, 1, DType::kF32),
+              two = constant(g, 2, DType::kF32);
+  const std::shared_ptr<ScriptedWorker> here =
+      std::make_shared<ScriptedWorker>(kHere);
+  const std::shared_ptr<ScriptedWorker> there =
+      std::make_shared<ScriptedWorker>();
+  Master master{
+      g,
+      {.workers = {there, here},
+       .place = [this](const Graph&, Subgraph& step) -> Status {
+         for (const auto& node : step.graph->nodes())
+           node->set_device(node->name() == one.node->name() ? kDevice : kHere);
+         return {};
+       }}};
+};
+
+std::vector<std::string> devices_of(const Timeline& timeline) {
+  std::vector<std::string> devices;
+  for (const Timeline::Event& event : timeline.events())
+    devices.push_back(event.device);
+  return devices;
+}
+
+TEST(Master, ATraceHasTheNodesOfAllWorkersAtTheirTimes) {
+  TwoWorkers two;
+  Timeline timeline;
+  ASSERT_TRUE(two.run({.timeline = &timeline}).ok());
+  EXPECT_THAT(devices_of(timeline),
+              testing::UnorderedElementsAre(kDevice, TwoWorkers::kHere));
+  for (const Timeline::Event& event : timeline.events()) {
+    const auto& worker = event.device == kDevice ? two.there : two.here;
+    const std::chrono::duration<double, std::micro> at =
+        worker->ran - timeline.origin();
+    EXPECT_NEAR(event.start_us, at.count(), 0.01);
+  }
+}
+
+// As one whose process was stopped; also in a run that is traced.
+TEST(Master, AWorkerThatDoesNotAnswerInTimeIsGivenUp) {
+  for (const bool traced : {false, true}) {
+    TwoWorkers two;
+    two.there->silent = true;
+    {
+      Timeline timeline;
+      RunOptions options{.timeout = Duration(1)};
+      if (traced) options.timeline = &timeline;
+      const Status status = two.run(options).status();
+      EXPECT_EQ(status.code(), Code::kTimeout) << status.message();
+      EXPECT_THAT(status.message(), HasSubstr(kDevice));
+      EXPECT_EQ(two.there->cancelled_with.code(), Code::kTimeout);
+      if (traced) {
+        EXPECT_THAT(devices_of(timeline),
+                    testing::ElementsAre(TwoWorkers::kHere));
+      }
+    }
+    // It goes on and answers after all, when the caller's timeline is gone.
+    two.there->asked(std::vector<Tensor>{Tensor::zeros({})});
+  }
 }
 
 // A constant that was asked for elsewhere needs no task but that of its user.

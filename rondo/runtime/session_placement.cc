@@ -56,8 +56,8 @@ void SessionPlacement::serve(MasterOptions& options) {
   options.delay = by_cost->delays();
   options.wants_times = CostPlacement::wants_times;
   options.place_again = [by_cost](const Graph& graph, const Timeline& times,
-                                  Subgraph& step) {
-    return by_cost->place_again(graph, times, step);
+                                  int64_t run, Subgraph& step) {
+    return by_cost->after_run(graph, times, run, step);
   };
 }
 

@@ -35,6 +35,14 @@ class RONDO_API Worker {
     Timeline* timeline = nullptr;
   };
   using Done = std::function<void(Result<std::vector<Tensor>>)>;
+  // A worker ends a step at its deadline by itself. One that has not said so
+  // this much later is not waited for: its process is stopped, say.
+  static constexpr Duration kGrace = std::chrono::seconds(2);
+  static Deadline last_word(const Deadline& deadline) {
+    const Duration left = deadline.left();
+    return left == Duration::max() ? Deadline::never()
+                                   : Deadline(left + kGrace);
+  }
 
   virtual ~Worker() = default;
   // Full names, "/job:worker/task:1/cpu:0".

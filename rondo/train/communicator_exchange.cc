@@ -114,25 +114,30 @@ Status CommunicatorExchange::checked(Status status) const {
 
 Status CommunicatorExchange::all_reduce(std::span<Tensor> tensors,
                                         const ReduceTerms& terms) {
-  const ReduceOp op = terms.average ? ReduceOp::kAvg : ReduceOp::kSum;
-  if (terms.wire != tensors[0].dtype()) {
-    Tensor narrow = narrowed(tensors);
-    RONDO_RETURN_IF_ERROR(reduce({&narrow, 1}, op));
-    widen(narrow, tensors);
-    return {};
-  }
-  // In the memory of one host large tensors are reduced where they are; between
-  // hosts a bucket is one vector, since each costs its latency.
-  if (!between_hosts_ || tensors.size() == 1) return reduce(tensors, op);
-  Tensor all = joined(tensors);
-  RONDO_RETURN_IF_ERROR(reduce({&all, 1}, op));
-  divide(all, tensors);
+  Packed packed = pack(tensors, terms);
+  const std::vector<View> views(packed.tensors.begin(), packed.tensors.end());
+  RONDO_RETURN_IF_ERROR(reduce_among_ranks(views, op_of(terms)));
+  unpack(packed, tensors);
   return {};
 }
 
-Status CommunicatorExchange::reduce(std::span<Tensor> tensors, ReduceOp op) {
-  const std::vector<View> views(tensors.begin(), tensors.end());
-  return reduce_among_ranks(views, op);
+CommunicatorExchange::Packed CommunicatorExchange::pack(
+    std::span<const Tensor> tensors, const ReduceTerms& terms) const {
+  if (terms.wire != tensors[0].dtype()) return {{narrowed(tensors)}, true};
+  // In the memory of one host large tensors are reduced where they are; between
+  // hosts a bucket is one vector, since each costs its latency.
+  if (between_hosts_ && tensors.size() > 1) return {{joined(tensors)}, true};
+  return {{tensors.begin(), tensors.end()}, false};
+}
+
+void CommunicatorExchange::unpack(const Packed& packed,
+                                  std::span<Tensor> tensors) {
+  if (!packed.copied) return;
+  const Tensor& all = packed.tensors[0];
+  if (all.dtype() != tensors[0].dtype())
+    widen(all, tensors);
+  else
+    divide(all, tensors);
 }
 
 Status CommunicatorExchange::reduce_among_ranks(std::span<const View> views,

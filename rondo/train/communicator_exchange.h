@@ -1,6 +1,8 @@
 // CommunicatorExchange: exchanges of graphs by a Communicator.
 #pragma once
 
+#include <vector>
+
 #include "rondo/collectives/communicator.h"
 #include "rondo/kernels/exchange.h"
 
@@ -23,8 +25,17 @@ class CommunicatorExchange : public Exchange {
   void abort(const std::string& reason) override { comm_.abort(reason); }
 
  protected:
-  // All elements of these, as they travel.
-  virtual Status reduce(std::span<Tensor> tensors, ReduceOp op);
+  // A bucket as it travels: its tensors, or one that is made of them.
+  struct Packed {
+    std::vector<Tensor> tensors;
+    bool copied = false;
+  };
+  static ReduceOp op_of(const ReduceTerms& terms) {
+    return terms.average ? ReduceOp::kAvg : ReduceOp::kSum;
+  }
+  Packed pack(std::span<const Tensor> tensors, const ReduceTerms& terms) const;
+  // What came back, to where it was packed from.
+  static void unpack(const Packed& packed, std::span<Tensor> tensors);
   Status reduce_among_ranks(std::span<const View> views, ReduceOp op);
 
  private:

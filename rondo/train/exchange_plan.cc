@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "rondo/graph/ops/state.h"
-#include "rondo/train/hybrid_split.h"
 
 namespace rondo {
 namespace {
@@ -31,7 +30,9 @@ class Planner {
  public:
   Planner(const std::vector<GradientAndVariable>& gradients,
           const GradientExchange& exchange)
-      : gradients_(gradients), exchange_(exchange) {}
+      : gradients_(gradients),
+        exchange_(exchange),
+        travel_of_(gradients.size()) {}
 
   ExchangePlan plan() {
     std::vector<GradientAndVariable> others = gradients_;
@@ -49,6 +50,7 @@ class Planner {
       int ready = 0;
       for (const size_t i : bucket)
         ready = std::max(ready, gradients_[i].gradient.values.node->id());
+      divide(bucket);
       items_.push_back({ready, {std::move(bucket), {}}});
     }
     std::ranges::stable_sort(items_, {}, &Timed::ready);
@@ -93,11 +95,27 @@ class Planner {
       add_factors(*plan_.factors[i], travel);
     } else {
       travel.how = "bucket";
-      const double bytes = bytes_on_wire(values.dtype(), variable.shape());
-      travel.bytes = bytes * sent_share(exchange_.size, exchange_.server_share);
-      travel.to_servers = bytes * exchange_.server_share;
+      // Until its bucket is known.
+      travel.bytes = bytes_on_wire(values.dtype(), variable.shape());
     }
+    travel_of_[i] = plan_.travels.size();
     plan_.travels.push_back(std::move(travel));
+  }
+
+  // What a rank sends of the gradients of a bucket, and to whom.
+  void divide(const std::vector<size_t>& bucket) {
+    double all = 0;
+    for (const size_t i : bucket) all += plan_.travels[travel_of_[i]].bytes;
+    // Units of a bucket that is tuned are fused, mostly to the usual size.
+    if (exchange_.buckets.tune)
+      all = std::max(all, bucket_bytes(exchange_.buckets, exchange_.size));
+    const double share = exchange_.server_share.of(all);
+    for (const size_t i : bucket) {
+      Travel& travel = plan_.travels[travel_of_[i]];
+      if (travel.how != "bucket") continue;
+      travel.to_servers = travel.bytes * share;
+      travel.bytes *= sent_share(exchange_.size, share);
+    }
   }
 
   // Their items, and what each that is new makes a rank send.
@@ -116,6 +134,7 @@ class Planner {
   const std::vector<GradientAndVariable>& gradients_;
   const GradientExchange& exchange_;
   ExchangePlan plan_;
+  std::vector<size_t> travel_of_;  // by gradient, of those that travel
   std::vector<Timed> items_;
   std::set<std::pair<int, int>> seen_;  // factors, by node id and output
 };

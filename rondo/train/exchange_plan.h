@@ -17,7 +17,7 @@ struct GradientExchange {
   DType wire = DType::kF32;  // in which f32 travels: f32 or bf16
   FactorOptions factors = {};
   // Of each bucket, what goes through servers that reduce: the strategy hybrid.
-  double server_share = 0;
+  ServerShare server_share = {};
 };
 
 // How one gradient travels, and what that costs.

@@ -111,6 +111,8 @@ std::vector<GradientAndVariable> exchanged_gradients(
       .group = exchange.group,
       .sequence = terms.sequence.value_or(next_sequence(graph, exchange.group)),
       .optional = terms.optional};
+  // The same for a rank that joins in: it has the same buckets.
+  options.unit_family = options.sequence;
   const NameScope scope(graph, exchange.group);
   const auto named = [&](std::string_view what) -> const ExchangeOptions& {
     options.name = fmt::format("{}_{}", what, options.sequence);

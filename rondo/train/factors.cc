@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "rondo/graph/ops/matrix.h"
-#include "rondo/train/hybrid_split.h"
 
 namespace rondo {
 namespace {
@@ -74,15 +73,16 @@ int64_t rows_of(const Factors& factors, const FactorOptions& options) {
 }
 
 bool factors_pay(const Factors& factors, const ElementSizes& wire, int ranks,
-                 const FactorOptions& options, double server_share) {
+                 const FactorOptions& options,
+                 const ServerShare& server_share) {
   const int64_t known = rows_of(factors, options);
   if (known == kAny) return false;
   const auto left = static_cast<double>(columns_of(factors.left));
   const auto right = static_cast<double>(columns_of(factors.right));
   const double others = static_cast<double>(known) * (ranks - 1);
   // Bytes that a rank sends.
-  const double reduced = sent_share(ranks, server_share) * left * right *
-                         static_cast<double>(wire.gradient);
+  const double whole = left * right * static_cast<double>(wire.gradient);
+  const double reduced = sent_share(ranks, server_share.of(whole)) * whole;
   const double gathered =
       others * (left + right) * static_cast<double>(wire.factor);
   const double link = options.link_rate > 0 ? options.link_rate : kNetworkRate;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rondo/graph/graph.h"
+#include "rondo/train/server_share.h"
 
 namespace rondo {
 
@@ -71,6 +72,6 @@ struct ElementSizes {
 // than to reduce the product, of which a share may go through servers.
 RONDO_API bool factors_pay(const Factors& factors, const ElementSizes& wire,
                            int ranks, const FactorOptions& options,
-                           double server_share = 0);
+                           const ServerShare& server_share = {});
 
 }  // namespace rondo

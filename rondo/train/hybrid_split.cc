@@ -41,28 +41,6 @@ char* element(Tensor& tensor, int64_t index) {
 
 }  // namespace
 
-double server_share(int ranks, int servers) {
-  if (ranks < 2 || servers < 1) return 0;
-  if (servers >= ranks) return 1;
-  const double n = ranks;
-  const double k = servers;
-  return 2 * k * (n - 1) / (n * n + k * n - 2 * k);
-}
-
-double sent_share(int ranks, double server_share) {
-  return server_share + (1 - server_share) * 2 * (ranks - 1) / ranks;
-}
-
-int64_t served_elements(int64_t count, DType dtype, double server_share) {
-  constexpr int64_t kLine = 64;
-  const int64_t line = kLine / static_cast<int64_t>(size_of(dtype));
-  const auto left =
-      static_cast<int64_t>((1 - server_share) * static_cast<double>(count));
-  // Up to a whole line.
-  const int64_t kept = (std::max<int64_t>(left, 1) + line - 1) / line * line;
-  return std::max<int64_t>(count - kept, 0);
-}
-
 HybridSplit split_bucket(std::span<Tensor> tensors, int64_t served) {
   HybridSplit split;
   const std::vector<Piece> pieces = pieces_of(tensors, served);

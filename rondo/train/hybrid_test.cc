@@ -67,19 +67,28 @@ void compare(int servers, int ranks, const HybridOptions& options,
   }
 }
 
+// So that servers get some of buckets as small as those here.
+HybridOptions with_share(double share) {
+  HybridOptions options;
+  options.server_share = share;
+  return options;
+}
+
 TEST(Hybrid, TrainsAsOneProcessOnTheWholeBatch) {
-  compare(1, 2, {}, 1e-6);
-  compare(2, 4, {}, 1e-6);
+  compare(1, 2, with_share(0.5), 1e-6);
+  compare(2, 4, with_share(0.6), 1e-6);
   // All that can go through servers, in a copy of both layers.
-  compare(4, 4, {}, 1e-6);
-  // One bucket for each layer: the same key serves both.
-  HybridOptions small;
+  compare(4, 4, with_share(1), 1e-6);
+  // One bucket for each layer.
+  HybridOptions small = with_share(1);
   small.ring.buckets = {.first_bytes = 1, .bytes = 1};
   compare(3, 2, small, 1e-6);
+  // Left to itself, with buckets for which servers do not pay.
+  compare(2, 4, {}, 1e-6);
 }
 
 TEST(Hybrid, TrainsSoInBf16) {
-  HybridOptions options;
+  HybridOptions options = with_share(0.5);
   options.ring.wire = DType::kBF16;
   compare(2, 2, options, 1e-3);
 }
@@ -133,7 +142,7 @@ TEST(Hybrid, AServerThatIsLostIsNamedByAllRanks) {
   spawn_ranks("shm", 2, [&](Communicator& comm) {
     KvWorkerOptions servers = cluster.worker_options(comm.rank());
     servers.server_patience = seconds(0.2);
-    Rank rank(comm, std::move(servers));
+    Rank rank(comm, std::move(servers), with_share(1));
     rank.step(share(0, comm.rank(), 2)).value();
     comm.barrier().value();
     if (comm.rank() == 0) {
@@ -151,7 +160,7 @@ TEST(Hybrid, AServerThatIsLostIsNamedByAllRanks) {
 TEST(Hybrid, AStepThatFailsEndsThoseOfAllRanks) {
   const TestCluster cluster(for_ranks(3), 3);
   spawn_ranks("shm", 3, [&](Communicator& comm) {
-    Rank rank(comm, cluster);
+    Rank rank(comm, cluster, with_share(1));
     const int64_t row = comm.rank() == 1 ? 1000 : 1;
     const Status status = rank.step(Tensor::of<int64_t>({1}, {{row}}));
     EXPECT_THAT(status.message(), HasSubstr("1000"));
@@ -165,7 +174,7 @@ TEST(Hybrid, AStepThatFailsEndsThoseOfAllRanks) {
 TEST(Hybrid, ARankThatLeavesIsNamed) {
   const TestCluster cluster(for_ranks(2), 2);
   spawn_ranks("shm", 2, [&](Communicator& comm) {
-    Rank rank(comm, cluster);
+    Rank rank(comm, cluster, with_share(0.5));
     rank.step(share(0, comm.rank(), 2)).value();
     if (comm.rank() == 1) return rank.strategy.close();
     EXPECT_THAT(rank.step(share(1, 0, 2)).message(), HasSubstr("rank 1"));

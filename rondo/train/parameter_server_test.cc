@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "rondo/collectives/spawn_ranks.h"
 #include "rondo/graph/ops/array.h"
 #include "rondo/graph/ops/basic.h"
@@ -23,18 +25,28 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 struct Rank {
-  Rank(Communicator& comm, const TestCluster& cluster)
+  Rank(Communicator& comm, const TestCluster& cluster, DType wire = DType::kF32)
       : strategy(Strategy::parameter_server(
                      comm, cluster.worker(comm.rank()),
                      {.group = fmt::format("ps{}", comm.rank()),
-                      .mode = cluster.options.rules.mode})
+                      .mode = cluster.options.rules.mode,
+                      .wire = wire})
                      .value()),
         model(comm.rank()) {}
   ~Rank() { strategy.close(); }
+  std::vector<const Node*> pushes() const {
+    return pushes_of(model.graph, fmt::format("ps{}", strategy.rank()));
+  }
+  // What each dense gradient is when it is sent.
+  std::set<DType> sent_as() const {
+    std::set<DType> types;
+    for (const Node* push : pushes())
+      if (push->op().name == "PushPull") types.insert(push->input(0).dtype());
+    return types;
+  }
   // Which rows of the table a step brings.
   Value changed_rows() {
-    for (const Node* push :
-         pushes_of(model.graph, fmt::format("ps{}", strategy.rank())))
+    for (const Node* push : pushes())
       if (push->op().name == "PushPullRows")
         return model.graph.value(push->name() + ":1");
     return {};
@@ -48,27 +60,36 @@ KvServerOptions served(int workers, KvMode mode = KvMode::kSync,
   return with_rules({.mode = mode, .workers = workers, .staleness = staleness});
 }
 
-void compare(int servers, int ranks, const MakeOptimizer& make_optimizer) {
-  const std::vector<float> expected = alone(make_optimizer);
+// Of each step, the mean over the ranks.
+std::vector<float> mean_losses(int servers, int ranks,
+                               const MakeOptimizer& make_optimizer,
+                               DType wire = DType::kF32) {
   const TestCluster cluster(served(ranks), servers);
   std::vector<std::vector<float>> losses(static_cast<size_t>(ranks));
   spawn_ranks("shm", ranks, [&](Communicator& comm) {
-    Rank rank(comm, cluster);
+    Rank rank(comm, cluster, wire);
     const auto optimizer = make_optimizer();
     auto together = rank.strategy.distribute(*optimizer);
     Node& train = together.minimize(rank.model.loss);
+    EXPECT_THAT(rank.sent_as(), ElementsAre(wire));
     Session session(rank.model.graph, {.intra_op_threads = 1});
     session.run(rank.strategy.initializer(rank.model.graph)).value();
     losses[static_cast<size_t>(comm.rank())] =
         trained(session, rank.model, train, comm.rank(), ranks);
     EXPECT_TRUE(rank.strategy.check_replicas(session).ok());
   });
-  for (size_t step = 0; step < expected.size(); ++step) {
-    float mean = 0;
-    for (const auto& one : losses)
-      mean += one[step] / static_cast<float>(ranks);
-    EXPECT_NEAR(mean, expected[step], 1e-6) << step;
-  }
+  std::vector<float> means(losses[0].size());
+  for (const auto& one : losses)
+    for (size_t step = 0; step < means.size(); ++step)
+      means[step] += one[step] / static_cast<float>(ranks);
+  return means;
+}
+
+void compare(int servers, int ranks, const MakeOptimizer& make_optimizer) {
+  const std::vector<float> expected = alone(make_optimizer);
+  const std::vector<float> means = mean_losses(servers, ranks, make_optimizer);
+  for (size_t step = 0; step < expected.size(); ++step)
+    EXPECT_NEAR(means[step], expected[step], 1e-6) << step;
 }
 
 TEST(ParameterServer, TrainsAsOneProcessOnTheWholeBatch) {
@@ -77,6 +98,18 @@ TEST(ParameterServer, TrainsAsOneProcessOnTheWholeBatch) {
   compare(1, 1, momentum);
   compare(2, 2, momentum);
   compare(3, 4, momentum);
+}
+
+TEST(ParameterServer, GradientsMayTravelInHalfTheBytes) {
+  const auto momentum = of<Momentum>(MomentumOptions{.learning_rate = 0.1});
+  const std::vector<float> expected = alone(momentum);
+  const std::vector<float> losses = mean_losses(2, 2, momentum, DType::kBF16);
+  float largest = 0;
+  for (size_t step = 0; step < expected.size(); ++step) {
+    EXPECT_NEAR(losses[step], expected[step], 0.01F * expected[step]) << step;
+    largest = std::max(largest, std::abs(losses[step] - expected[step]));
+  }
+  EXPECT_GT(largest, 1e-6F) << "they travelled as f32";
 }
 
 TEST(ParameterServer, HasTheOptimizersOfGraphs) {

@@ -30,7 +30,7 @@ Result<int> servers_of_job(const Env& env) {
 
 Result<std::unique_ptr<KvWorker>> connect_servers(
     const Env& env, KvRules rules, const std::string& strategy,
-    const CommunicatorOptions& settings) {
+    const CommunicatorOptions& settings, const ServerTraffic& traffic) {
   RONDO_ASSIGN_OR_RETURN(JobEnv job, JobEnv::from(env));
   RONDO_ASSIGN_OR_RETURN(const int servers, servers_of_job(env));
   const Deadline deadline(seconds(settings.connect_timeout));
@@ -49,7 +49,9 @@ Result<std::unique_ptr<KvWorker>> connect_servers(
        .token = settings.token.empty() ? job.token : settings.token,
        .connect_timeout = deadline.left(),
        .timeout = seconds(settings.timeout),
-       .server_patience = patience});
+       .server_patience = patience,
+       .most_part_bytes = traffic.most_part_bytes,
+       .most_under_way = traffic.most_under_way});
 }
 
 }  // namespace rondo

@@ -14,11 +14,18 @@ namespace rondo {
 // How many servers `rondo run --servers` started.
 Result<int> servers_of_job(const Env& env);
 
+// In which parts tensors go to servers, and how much at once: as
+// KvWorkerOptions has it.
+struct ServerTraffic {
+  size_t most_part_bytes = ShardOptions().most_part_bytes;
+  size_t most_under_way = 0;
+};
+
 // Connects this rank to them. Servers learn the rules from rank 0; `strategy`
 // says in words how this rank trains, and all have to say the same. Before the
 // job's communicator is made: until a rank is here, servers wait.
 Result<std::unique_ptr<KvWorker>> connect_servers(
     const Env& env, KvRules rules, const std::string& strategy,
-    const CommunicatorOptions& settings);
+    const CommunicatorOptions& settings, const ServerTraffic& traffic = {});
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/parameters.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/kernels/cpu/dispatch.h"
@@ -115,6 +116,12 @@ Names powers_of(const Node& update, const Known& known) {
   return names;
 }
 
+Value sent_as(DType wire, const Value& gradient) {
+  return gradient.dtype() == DType::kF32 && wire != DType::kF32
+             ? cast(gradient, wire)
+             : gradient;
+}
+
 // Whether both are the same to servers; the graph may have several updates of
 // a variable.
 bool agree(const Node& a, const Node& b) {
@@ -153,7 +160,7 @@ KvOptimizer kv_optimizer_of(const Node& update) {
   return made;
 }
 
-Node& server_update(Node& update, const std::string& group) {
+Node& server_update(Node& update, const std::string& group, DType wire) {
   Graph& graph = update.graph();
   const Known& known = known_update(update);
   const ParameterOptions options{
@@ -175,7 +182,7 @@ Node& server_update(Node& update, const std::string& group) {
   const Rows rows =
       is_sparse(update)
           ? push_pull_rows({update.input(0), update.input(1)}, rate, options)
-          : Rows{push_pull(update.input(0), rate, options), {}};
+          : Rows{push_pull(sent_as(wire, update.input(0)), rate, options), {}};
   for (const Node* other : pushes_of(graph, group))
     if (other->attrs().get<std::string>("key") == options.key &&
         !agree(*other, *rows.values.node))

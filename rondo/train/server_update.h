@@ -16,8 +16,10 @@ namespace rondo {
 RONDO_API KvOptimizer kv_optimizer_of(const Node& update);
 
 // In place of `update`, which is not run: sends its gradient to the servers of
-// `group`, and sets the variable to the value that they answer with.
-RONDO_API Node& server_update(Node& update, const std::string& group);
+// `group`, and sets the variable to the value that they answer with. A dense
+// f32 gradient travels as `wire`: f32, or bf16 in half the bytes.
+RONDO_API Node& server_update(Node& update, const std::string& group,
+                              DType wire = DType::kF32);
 
 // The nodes of the graph that push to the servers of a group: one of each
 // variable.

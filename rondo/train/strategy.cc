@@ -30,31 +30,35 @@ Result<Strategy> Strategy::from_env(const Env& env) {
     if (!parsed.ok()) return parsed.status().with_context("RONDO_STRATEGY");
     kind = *parsed;
   }
-  RONDO_ASSIGN_OR_RETURN(const int backup, backup_of(env, kind, job.size));
+  RONDO_RETURN_IF_ERROR(backup_of(env, kind, job.size).status());
   HybridOptions hybrid;
   RONDO_ASSIGN_OR_RETURN(hybrid.ring.buckets.tune, tunes_buckets(env));
+  RONDO_ASSIGN_OR_RETURN(const double server_share, server_share_of(env));
   switch (kind) {
     case StrategyKind::kSingle: return single();
     case StrategyKind::kRing:
       hybrid.ring.group = RingOptions().group;
       return ring_of(env, "ring", hybrid, true);
-    case StrategyKind::kHybrid: return ring_of(env, "hybrid", hybrid, true);
+    case StrategyKind::kHybrid:
+      hybrid.server_share = server_share;
+      return ring_of(env, "hybrid", hybrid, true);
     default: break;
   }
-  ParameterServerOptions options;
-  options.mode = kind == StrategyKind::kPs        ? KvMode::kSync
-                 : kind == StrategyKind::kPsAsync ? KvMode::kAsync
-                                                  : KvMode::kBounded;
-  RONDO_ASSIGN_OR_RETURN(
-      options.staleness,
-      env.get_int("RONDO_STALENESS", options.staleness, 0, 1'000'000'000));
-  options.backup = backup;
+  RONDO_ASSIGN_OR_RETURN(const auto options,
+                         ParameterServerOptions::from_env(env));
   return servers_of(env, options, true);
 }
 
 JobStrategies& job_strategies() {
   static auto* const all = new JobStrategies;
   return *all;
+}
+
+Status check_wire(DType wire) {
+  if (wire == DType::kF32 || wire == DType::kBF16) return {};
+  return error(Code::kInvalidArgument,
+               "f32 gradients cannot travel as {}: expected f32 or bf16",
+               name_of(wire));
 }
 
 // What a child has is kept for ever: its ends would wait for threads that are

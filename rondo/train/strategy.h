@@ -45,8 +45,8 @@ struct RingOptions {
 
 struct HybridOptions {
   RingOptions ring = {.group = "hybrid"};
-  // What of each bucket goes through servers, from 0 to 1; below 0: what takes
-  // the least time where all links are alike (see hybrid_split.h).
+  // What of every bucket goes through servers, from 0 to 1; below 0: what takes
+  // the least time where all links are alike (see server_share.h).
   double server_share = -1;
   bool operator==(const HybridOptions&) const = default;
 };
@@ -61,7 +61,13 @@ struct ParameterServerOptions {
   // Of kSync: a step is made when all but so many ranks have sent their
   // gradients; what comes later is dropped.
   int backup = 0;
+  // As what dense f32 gradients travel: f32, or bf16 in half the bytes. Values
+  // come back as they are.
+  DType wire = DType::kF32;
   bool operator==(const ParameterServerOptions&) const = default;
+  // What RONDO_STRATEGY, RONDO_STALENESS and RONDO_BACKUP say. The strategy is
+  // one that needs servers.
+  RONDO_API static Result<ParameterServerOptions> from_env(const Env& env);
 };
 
 class DistributedOptimizer;

@@ -3,7 +3,6 @@
 
 #include "rondo/rendezvous/job_env.h"
 #include "rondo/train/hybrid_exchange.h"
-#include "rondo/train/hybrid_split.h"
 #include "rondo/train/server_connection.h"
 #include "rondo/train/strategy_state.h"
 
@@ -28,10 +27,7 @@ Status agree_on_rates(Communicator& comm, FactorOptions& factors) {
 
 Status check(const HybridOptions& options) {
   const RingOptions& ring = options.ring;
-  if (ring.wire != DType::kF32 && ring.wire != DType::kBF16)
-    return error(Code::kInvalidArgument,
-                 "f32 gradients cannot travel as {}: expected f32 or bf16",
-                 name_of(ring.wire));
+  RONDO_RETURN_IF_ERROR(check_wire(ring.wire));
   if (ring.accumulate < 1)
     return error(Code::kInvalidArgument,
                  "accumulate is {}, expected 1 run or more", ring.accumulate);
@@ -53,7 +49,8 @@ Result<std::unique_ptr<KvWorker>> reducing_servers(
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
   RONDO_ASSIGN_OR_RETURN(const int servers, servers_of_job(env));
   if (servers == 0 || job.size == 1) return std::unique_ptr<KvWorker>();
-  return connect_servers(env, {.mode = KvMode::kSync}, "hybrid", settings);
+  return connect_servers(env, {.mode = KvMode::kSync}, "hybrid", settings,
+                         {kServedPart, kServedAtOnce});
 }
 
 }  // namespace
@@ -124,9 +121,10 @@ Result<Strategy> Strategy::joined(const std::string& name, Communicator comm,
   GradientExchange& exchange = state->exchange;
   exchange = {ring.group, comm.size(), ring.buckets, ring.wire, ring.factors};
   if (servers)
-    exchange.server_share = options.server_share >= 0
-                                ? options.server_share
-                                : server_share(comm.size(), servers->servers());
+    exchange.server_share =
+        options.server_share >= 0
+            ? ServerShare{.share = options.server_share}
+            : best_server_share(comm.size(), servers->servers());
   // A rank without data does not know how many rows the others have.
   if (ring.join) exchange.factors.use = FactorUse::kOff;
   RONDO_RETURN_IF_ERROR(agree_on_rates(comm, exchange.factors));

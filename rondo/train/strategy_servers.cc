@@ -31,6 +31,22 @@ Status check_backup(const ParameterServerOptions& options, int ranks) {
 
 }  // namespace
 
+Result<ParameterServerOptions> ParameterServerOptions::from_env(
+    const Env& env) {
+  RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(env));
+  RONDO_ASSIGN_OR_RETURN(const StrategyKind kind,
+                         parse_strategy(env.get_or("RONDO_STRATEGY", "ps")));
+  ParameterServerOptions options;
+  options.mode = kind == StrategyKind::kPsAsync ? KvMode::kAsync
+                 : kind == StrategyKind::kSsp   ? KvMode::kBounded
+                                                : KvMode::kSync;
+  RONDO_ASSIGN_OR_RETURN(
+      options.staleness,
+      env.get_int("RONDO_STALENESS", options.staleness, 0, 1'000'000'000));
+  RONDO_ASSIGN_OR_RETURN(options.backup, backup_of(env, kind, job.size));
+  return options;
+}
+
 Result<Strategy> Strategy::parameter_server(
     const ParameterServerOptions& options) {
   return servers_of(Env::process(), options, false);
@@ -60,6 +76,7 @@ Result<Strategy> Strategy::servers_of(const Env& env,
                  "-n {} --servers 1 --strategy {} -- PROGRAM",
                  job.size, strategy_name(options.mode));
   RONDO_RETURN_IF_ERROR(check_backup(options, job.size));
+  RONDO_RETURN_IF_ERROR(check_wire(options.wire));
   RONDO_ASSIGN_OR_RETURN(auto settings, CommunicatorOptions::from_env(env));
   settings.name = options.group;
   RONDO_ASSIGN_OR_RETURN(auto worker,
@@ -83,6 +100,7 @@ Result<Strategy> Strategy::parameter_server(
     return error(Code::kInvalidArgument,
                  "the communicator or the worker is empty");
   RONDO_RETURN_IF_ERROR(check_backup(options, comm.size()));
+  RONDO_RETURN_IF_ERROR(check_wire(options.wire));
   auto state = std::make_shared<State>();
   state->rank = comm.rank();
   state->size = comm.size();
@@ -116,7 +134,7 @@ Status Strategy::resume() const {
 bool Strategy::has_servers() const { return state_ && state_->servers; }
 
 Node& Strategy::served(Node& update) const {
-  return server_update(update, state_->exchange.group);
+  return server_update(update, state_->exchange.group, state_->served.wire);
 }
 
 Node& Strategy::set_servers(Graph& graph, const std::vector<Value>& variables,

@@ -46,4 +46,7 @@ struct JobStrategies {
 
 JobStrategies& job_strategies();
 
+// Whether f32 gradients can travel so.
+Status check_wire(DType wire);
+
 }  // namespace rondo

@@ -61,19 +61,30 @@ RingOptions tuned(const Communicator& comm) {
           .factors = {.use = FactorUse::kOff}};
 }
 
+// Each time but the first by gradients that are computed when the updates of
+// the time before have been made.
+Node& minimized(Optimizer& optimizer, Wide& model, int times) {
+  Node* last = &optimizer.minimize(model.loss);
+  for (int i = 1; i < times; ++i) {
+    const ControlScope after(model.graph, {last});
+    last = &optimizer.minimize(model.loss);
+  }
+  return *last;
+}
+
 struct Rank {
-  Rank(int rank, Strategy its)
+  Rank(int rank, Strategy its, int times = 1)
       : strategy(std::move(its)),
         model(rank),
         together(strategy.distribute(optimizer)),
-        train(together.minimize(model.loss)),
+        train(minimized(together, model, times)),
         session(model.graph, {.intra_op_threads = 1}) {
     session.run(strategy.initializer(model.graph)).value();
   }
   Result<float> step(const Tensor& batch) {
     RONDO_ASSIGN_OR_RETURN(
-        const auto out,
-        session.run({model.loss}, {{model.x, batch}}, {&train}));
+        const auto out, session.run({model.loss}, {{model.x, batch}}, {&train},
+                                    {.timeout = seconds(60)}));
     return out[0].span<float>()[0];
   }
   Momentum optimizer{{.learning_rate = 0.02}};
@@ -85,8 +96,8 @@ struct Rank {
 };
 
 // The loss of each step of one process.
-std::vector<float> alone() {
-  Rank rank(0, Strategy::single());
+std::vector<float> alone(int times) {
+  Rank rank(0, Strategy::single(), times);
   std::vector<float> losses;
   for (int step = 0; step < kAll; ++step)
     losses.push_back(rank.step(rows(step, 0, 1)).value());
@@ -94,9 +105,9 @@ std::vector<float> alone() {
 }
 
 // Each rank has its losses, which in the mean are those of one process.
-void expect_mean(const std::vector<std::vector<float>>& of_ranks,
-                 double within) {
-  const std::vector<float> expected = alone();
+void expect_mean(const std::vector<std::vector<float>>& of_ranks, double within,
+                 int times = 1) {
+  const std::vector<float> expected = alone(times);
   for (size_t step = 0; step < expected.size(); ++step) {
     float mean = 0;
     for (const auto& losses : of_ranks)
@@ -170,6 +181,17 @@ TEST(TunedBuckets, TrainAsOneProcessInSharedMemoryAndInBf16) {
     });
     expect_mean(losses, wire == DType::kF32 ? 1e-5 : 1e-2);
   }
+}
+
+// In one bucket with a unit that it needs, a unit would wait for itself.
+TEST(TunedBuckets, OfUpdatesThatNeedOthersTrainAsOneProcess) {
+  std::vector<std::vector<float>> losses(2);
+  spawn_ranks("shm", 2, [&](Communicator& comm) {
+    Rank rank(comm.rank(), Strategy::ring(comm, tuned(comm)).value(), 2);
+    losses[static_cast<size_t>(comm.rank())] = all_steps(rank, comm.rank(), 2);
+    EXPECT_TRUE(rank.strategy.bucket_choices()[0].settled);
+  });
+  expect_mean(losses, 1e-5, 2);
 }
 
 TEST(TunedBuckets, OfHybridTrainAsOneProcess) {

@@ -15,6 +15,7 @@ constexpr int64_t kSide = 32;
 constexpr int64_t kPixels = kSide * kSide;
 constexpr int64_t kRecord = 1 + 3 * kPixels;
 constexpr int kClasses = 10;
+constexpr int kBatches = 5;  // as it comes
 
 using Record = std::array<uint8_t, kRecord>;
 
@@ -76,8 +77,16 @@ bool has_cifar_files(const std::string& folder) {
 
 Result<TrainingData> load_cifar_files(const std::string& folder) {
   std::vector<Record> records;
-  for (int number = 1; number == 1 || exists(file_of(folder, number)); ++number)
+  int number = 1;
+  for (; number == 1 || exists(file_of(folder, number)); ++number)
     RONDO_RETURN_IF_ERROR(read_records(file_of(folder, number), records));
+  // Fewer are good, but not some of them.
+  for (int later = number + 1; later <= kBatches; ++later)
+    if (exists(file_of(folder, later)))
+      return error(Code::kInvalidArgument,
+                   "there is no \"{}\", but data_batch_{}.bin is there: "
+                   "unpack CIFAR-10 again",
+                   file_of(folder, number), later);
   TrainingData data{.name = folder, .classes = kClasses};
   data.train = examples_of(records);
   records.clear();

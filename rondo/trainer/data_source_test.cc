@@ -116,6 +116,16 @@ TEST(CifarFiles, DamagedOnesAreNamed) {
               HasSubstr("record 1 has label 10"));
 }
 
+TEST(CifarFiles, AMissingOneIsNamed) {
+  const TestFolder folder;
+  for (const char* name :
+       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_5.bin"})
+    folder.write(name, cifar_record(1));
+  folder.write("test_batch.bin", cifar_record(4));
+  EXPECT_THAT(message(load_cifar_files(folder.path())),
+              HasSubstr("data_batch_3.bin\", but data_batch_5.bin is there"));
+}
+
 TEST(TextFile, IsCutIntoPieces) {
   const TestFolder folder;
   const std::string path = folder.write("text", "abcdefghijk");

@@ -83,8 +83,10 @@ Status check_travel(const TrainOptions& options, const std::string& strategy) {
                  "{} is for --strategy ring or hybrid, not {}", option,
                  strategy);
   };
-  if (options.wire != "fp32")
-    return refuse(fmt::format("--wire {}", options.wire));
+  if (options.wire != "fp32" && !needs_servers(kind))
+    return error(Code::kInvalidArgument,
+                 "--wire {} is for strategies of several workers, not {}",
+                 options.wire, strategy);
   if (options.factors == "on") return refuse("--factors on");
   if (options.tune_buckets) return refuse("--tune-buckets");
   return {};

@@ -66,11 +66,17 @@ TEST(TrainOptions, SayWhatToChange) {
     o.strategy = "ps";
     o.servers = 2;
   };
+  EXPECT_EQ(said([&](auto& o) {
+              served(o);
+              o.wire = "bf16";
+            }),
+            "");
   EXPECT_THAT(said([&](auto& o) {
-                served(o);
+                o.strategy = "single";
+                o.workers = 1;
                 o.wire = "bf16";
               }),
-              HasSubstr("--wire bf16 is for --strategy ring or hybrid, not"));
+              HasSubstr("--wire bf16 is for strategies of several workers"));
   EXPECT_THAT(said([&](auto& o) {
                 served(o);
                 o.factors = "on";

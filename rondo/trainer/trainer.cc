@@ -13,20 +13,28 @@ std::string strategy_of_job() {
   return Env::process().get_or("RONDO_STRATEGY", "ring");
 }
 
-// What RONDO_STRATEGY says; ring and hybrid with the options of this training.
+// What RONDO_STRATEGY says, with the options of this training.
 Result<Strategy> join_strategy(const TrainOptions& options, int64_t rows) {
   const auto kind = parse_strategy(strategy_of_job());
   const bool is_hybrid = kind.ok() && *kind == StrategyKind::kHybrid;
   const bool is_ring = kind.ok() && *kind == StrategyKind::kRing;
+  const DType wire = options.wire == "bf16" ? DType::kBF16 : DType::kF32;
+  if (kind.ok() && needs_servers(*kind)) {
+    RONDO_ASSIGN_OR_RETURN(auto servers,
+                           ParameterServerOptions::from_env(Env::process()));
+    servers.wire = wire;
+    return Strategy::parameter_server(servers);
+  }
   if (options.workers == 1 || !(is_ring || is_hybrid))
     return Strategy::from_env();
   HybridOptions hybrid;
   RingOptions& ring = hybrid.ring;
-  if (options.wire == "bf16") ring.wire = DType::kBF16;
+  ring.wire = wire;
   RONDO_ASSIGN_OR_RETURN(ring.factors.use, parse_factor_use(options.factors));
   ring.factors.rows = rows;
   RONDO_ASSIGN_OR_RETURN(ring.buckets.tune, tunes_buckets(Env::process()));
   if (options.tune_buckets) ring.buckets.tune = true;
+  RONDO_ASSIGN_OR_RETURN(hybrid.server_share, server_share_of(Env::process()));
   if (is_hybrid) return Strategy::hybrid(hybrid);
   ring.group = RingOptions().group;
   return Strategy::ring(ring);

@@ -1,7 +1,9 @@
 #include "rondo/trainer/training_graph.h"
 
 #include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
 #include "rondo/models/training.h"
+#include "rondo/trainer/not_finite_origin.h"
 #include "rondo/trainer/optimizer_name.h"
 
 namespace rondo {
@@ -9,6 +11,13 @@ namespace {
 
 Score score_of(const std::vector<Tensor>& fetched) {
   return {fetched[0].span<float>()[0], fetched[1].span<float>()[0]};
+}
+
+// The same loss, whose gradients wait for a check of it: by an update with NaN
+// all variables would be NaN, and nobody could tell where it came from.
+Value checked(Value loss) {
+  const Value finite = check_numerics(loss, "the loss");
+  return loss * stop_gradient(cast(equal(finite, finite), loss.dtype()));
 }
 
 }  // namespace
@@ -28,7 +37,7 @@ TrainingGraph::TrainingGraph(const TrainOptions& options,
   }
   optimizer_ = find_optimizer(options.optimizer)->make(rate);
   distributed_.emplace(strategy, *optimizer_);
-  train_ = &models::train_op(*distributed_, model_.loss);
+  train_ = &models::train_op(*distributed_, checked(model_.loss));
 }
 
 Result<Score> TrainingGraph::step(Session& session, const Batch& batch,
@@ -49,6 +58,13 @@ Result<Score> TrainingGraph::test(Session& session, const Batch& batch) {
                                      {{model_.inputs, batch.inputs},
                                       {model_.labels, batch.labels}}));
   return score_of(fetched);
+}
+
+Result<const Node*> TrainingGraph::not_finite_origin(Session& session,
+                                                     const Batch& batch) {
+  return rondo::not_finite_origin(
+      session, model_.loss,
+      {{model_.inputs, batch.inputs}, {model_.labels, batch.labels}});
 }
 
 }  // namespace rondo

@@ -27,10 +27,14 @@ class TrainingGraph {
                 const TrainingData& data, const Strategy& strategy);
 
   Graph& graph() { return graph_; }
-  // One step of training; its score is that before the update.
+  // One step of training; its score is that before the update. Fails, and
+  // leaves the variables as they were, where the loss is NaN or infinite.
   Result<Score> step(Session& session, const Batch& batch, double rate,
                      Timeline* timeline = nullptr);
   Result<Score> test(Session& session, const Batch& batch);
+  // The first node of a step with this batch, before its update, that gives NaN
+  // or infinity; nullptr: none does.
+  Result<const Node*> not_finite_origin(Session& session, const Batch& batch);
 
  private:
   Graph graph_;

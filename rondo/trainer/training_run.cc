@@ -142,11 +142,12 @@ Status TrainingRun::one_step() {
   const bool look = crew_.size() > 1 && StepLooks::due(number - 1);
   std::optional<Timeline> own;
   if (look && !traced) own.emplace();
-  RONDO_ASSIGN_OR_RETURN(const Score score,
-                         graph_.step(*session_, batch, rate(),
-                                     traced ? &trace_->timeline()
-                                     : own  ? &*own
-                                            : nullptr));
+  const auto stepped = graph_.step(*session_, batch, rate(),
+                                   traced ? &trace_->timeline()
+                                   : own  ? &*own
+                                          : nullptr);
+  if (!stepped.ok()) return explained(stepped.status(), batch);
+  const Score& score = *stepped;
   const auto end = Clock::now();
   times_.add(made - start, end - made);
   if (look)
@@ -164,6 +165,19 @@ Status TrainingRun::one_step() {
   crew_.begin(news);
   pending_ = true;
   return {};
+}
+
+Status TrainingRun::explained(const Status& failure, const Batch& batch) {
+  if (failure.code() != Code::kInvalidArgument) return failure;
+  const auto origin = graph_.not_finite_origin(*session_, batch);
+  if (!origin.ok() || *origin == nullptr) return failure;
+  std::string inputs;  // among them the layer's variables
+  for (const Value& input : (*origin)->inputs())
+    inputs += fmt::format("{}{}", inputs.empty() ? " of " : ", ", input.name());
+  return error(Code::kInvalidArgument,
+               "the loss is no number at step {}: training stops; NaN or "
+               "infinity comes from {}{}; a lower --lr than {} may help",
+               step_ + 1, (*origin)->describe(), inputs, options_.rate());
 }
 
 Status TrainingRun::unless_they_left(const Status& failure) {
@@ -209,14 +223,6 @@ Status TrainingRun::settle() {
 }
 
 Status TrainingRun::take(const StepNews& news) {
-  // Where all have the same news, rank 0 says it.
-  if (!std::isfinite(news.loss))
-    return leads() || !strategy_.in_step()
-               ? error(Code::kInvalidArgument,
-                       "the loss is {} at step {}: training stops; a lower "
-                       "--lr than {} may help",
-                       news.loss, step_, options_.rate())
-               : error(Code::kCancelled, "the loss is {}", news.loss);
   if (news.stop > 0) stopping_ = true;
   if (!leads()) return {};
   return log(news);

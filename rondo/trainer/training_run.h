@@ -20,8 +20,8 @@
 namespace rondo {
 
 // All workers do the same steps in the same order; what one of them learns that
-// changes the others' way (a loss that is no number, a wish to end) travels
-// with the news of each step. One thread.
+// changes the others' way (a wish to end) travels with the news of each step.
+// One thread.
 class TrainingRun {
  public:
   // The data, the model and the strategy must outlive it. Throws where the
@@ -42,6 +42,9 @@ class TrainingRun {
   Status check_position(const Position& position) const;
   Status resume();
   Status one_step();
+  // What to say of a step that failed: of one whose loss is no number, also
+  // where that comes from.
+  Status explained(const Status& failure, const Batch& batch);
   Status write_trace();
   void say_trace();
   // A failure to talk to the others. When all were asked to end, those who do

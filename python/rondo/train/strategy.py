@@ -290,12 +290,15 @@ class ParameterServer(Strategy):
 
     With "sync" and `backup`, a step is made when all but so many ranks have sent
     their gradients; what comes later is dropped.
+
+    `wire` is "f32", or "bf16" for half the bytes of dense gradients; values come back
+    as they are.
     """
 
-    def __init__(self, mode="sync", staleness=4, backup=0):
+    def __init__(self, mode="sync", staleness=4, backup=0, wire="f32"):
         super().__init__(
             _core.Strategy.parameter_server(
-                mode=mode, staleness=staleness, backup=backup
+                mode=mode, staleness=staleness, backup=backup, wire=wire
             )
         )
 

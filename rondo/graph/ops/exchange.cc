@@ -121,6 +121,9 @@ void register_exchange_ops(OpRegistry& ops) {
   reduce_attrs.push_back(
       {"unit_bytes", int64_t{0}, false,
        "its size, where it may travel together with its neighbours"});
+  reduce_attrs.push_back(
+      {"unit_family", int64_t{0}, false,
+       "which neighbours those may be: none of them needs another's result"});
   ops.add({.name = "AllReduce",
            .doc = "Tensors of one type, a bucket, each reduced over all ranks "
                   "of a group. Holds no thread while it waits for the others.",
@@ -173,7 +176,10 @@ std::vector<Value> all_reduce(const std::vector<Value>& values,
                               DType wire) {
   Attrs attrs = attrs_of(options);
   attrs.set("average", average);
-  if (options.unit_bytes > 0) attrs.set("unit_bytes", options.unit_bytes);
+  if (options.unit_bytes > 0) {
+    attrs.set("unit_bytes", options.unit_bytes);
+    attrs.set("unit_family", options.unit_family);
+  }
   attrs.set("wire", wire);
   return array::outputs_of(graph_of(values).add({.op = "AllReduce",
                                                  .inputs = values,

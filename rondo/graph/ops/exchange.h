@@ -23,6 +23,9 @@ struct ExchangeOptions {
   // Of a reduction that may travel together with its neighbours, a unit: its
   // size, which all ranks have to know alike. 0: it travels alone.
   int64_t unit_bytes = 0;
+  // Only units of one family travel together: those that were made at once, of
+  // which none needs the result of another.
+  int64_t unit_family = 0;
 };
 
 // Tensors of one type, each reduced over all ranks: their mean, or their sum.

@@ -80,7 +80,7 @@ void register_parameter_ops(OpRegistry& ops) {
            .doc = "Sends a gradient to parameter servers; the new value of the "
                   "variable. Holds no thread while it waits for them.",
            .inputs = {{"gradient", TypeSet::kFloat, false, 0},
-                      {"learning_rate", TypeSet::kFloat, false, 0}},
+                      {"learning_rate", TypeSet::kFloat, false, 1}},
            .outputs = {"value"},
            .attrs = parameter_attrs(),
            .infer = infer_push_pull,

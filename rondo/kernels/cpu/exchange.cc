@@ -73,6 +73,8 @@ class AllReduce final : public ExchangeKernel {
   explicit AllReduce(const Node& node) : ExchangeKernel(node) {
     const Attrs& attrs = node.attrs();
     if (attrs.has("unit_bytes")) unit_.bytes = attrs.get<int64_t>("unit_bytes");
+    if (attrs.has("unit_family"))
+      unit_.family = attrs.get<int64_t>("unit_family");
     unit_.dtype = node.outputs()[0].dtype;
     unit_.terms = {.average = attrs.get<bool>("average"),
                    .wire = attrs.get<DType>("wire")};

@@ -133,15 +133,20 @@ class PushKernel : public ParameterKernel, public RunScope {
 };
 
 class PushPull final : public PushKernel {
-  using PushKernel::PushKernel;
+ public:
+  explicit PushPull(const Node& node)
+      : PushKernel(node), dtype_(node.attrs().get<DType>("dtype")) {}
+
+ private:
   void push(Parameters& servers, KernelContext& c, double rate,
             Done done) override {
     const Tensor gradient = c.input(0);
-    const Tensor into = c.allocate(0, gradient.dtype(), gradient.shape());
+    const Tensor into = c.allocate(0, dtype_, gradient.shape());
     const auto wait = Wait::begin(c.cancellation(), std::move(done));
     servers.push_pull(key(), gradient, rate, into,
                       [wait](const Status& status) { wait->end(status); });
   }
+  const DType dtype_;  // of the value; the gradient may be narrower
 };
 
 Tensor as_i64(const Tensor& indices) {
