@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "rondo/collectives/message_plans.h"
 #include "rondo/collectives/tree.h"
 
 namespace rondo {
@@ -142,9 +143,11 @@ ExchangeCost star(const Network& network, double bytes) {
       load.send(0, host, bytes * network.workers_on(host));
     }
     // A block is back once all workers have sent theirs.
-    cost = pipelined(network, load, 1, bytes);
+    Network small = network;
+    small.block = std::min<double>(network.block, kStarBlockBytes);
+    cost = pipelined(small, load, 1, bytes);
     cost.seconds += network.latency + (n - network.workers_on(0) - 1) *
-                                          first_blocks(network, bytes) /
+                                          first_blocks(small, bytes) /
                                           network.link;
   }
   cost.worker_bytes = 2.0 * (n - 1) / n * bytes;
@@ -271,11 +274,12 @@ ExchangeCost served(const Method& method, const Network& network,
                     double bytes) {
   const double n = network.workers;
   const double k = method.spare;
-  const double share = spare_share(method, network);
+  const double share = spare_share(method, network, bytes);
   ExchangeCost ring;
   if (share < 1)
     ring =
         ring_steps(network, (1 - share) * bytes / n, 2 * (network.workers - 1));
+  if (share == 0) return ring;
   ExchangeCost cost;
   cost.worker_bytes = share * bytes + ring.worker_bytes;
   cost.link_bytes =
@@ -294,8 +298,8 @@ ExchangeCost served(const Method& method, const Network& network,
             ring.worker_bytes);
   }
   // There and back; sums leave when a part of all workers has arrived.
-  cost.startup = 2 * network.latency +
-                 n * std::min(share * bytes / k, network.part) / network.link;
+  const double part = std::min(share * bytes / k, spare_part(method, network));
+  cost.startup = 2 * network.latency + n * part / network.link;
   cost.seconds =
       std::max(seconds_of(network, cost.link_bytes, uplink) + cost.startup,
                ring.seconds);
@@ -307,6 +311,7 @@ ExchangeCost served(const Method& method, const Network& network,
 bool is_lower_bound(const Method& method, const Network& network) {
   return method.kind == MethodKind::kTree ||
          method.kind == MethodKind::kHybrid || method.beside ||
+         (method.kind == MethodKind::kStar && network.has_uplinks()) ||
          (method.kind == MethodKind::kButterfly &&
           !std::has_single_bit(static_cast<unsigned>(network.workers)));
 }

@@ -27,7 +27,8 @@ double simulated(const Method& method, const Network& network, double bytes) {
   const auto ends = simulate_network(network, operations,
                                      {.spare = method.spare,
                                       .beside = method.beside,
-                                      .in_order = !method.by_keys()})
+                                      .in_order = !method.by_keys(),
+                                      .part = spare_part(method, network)})
                         .value();
   double last = 0;
   for (const std::vector<double>& end : ends)

@@ -1,5 +1,6 @@
 #include "rondo/plan/method.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace rondo {
@@ -91,12 +92,21 @@ std::vector<Method> methods_for(const Network& network) {
   return methods;
 }
 
-double spare_share(const Method& method, const Network& network) {
-  const double k = method.spare;
+double spare_share(const Method& method, const Network& network, double bytes) {
   const double n = network.workers;
+  const double k = std::min<double>(method.spare, n);
   if (k == 0) return 0;
-  if (method.kind == MethodKind::kServers || k >= n) return 1;
-  return 2 * k * (n - 1) / (n * n + k * n - 2 * k);
+  if (method.kind == MethodKind::kServers) return 1;
+  // Through the busiest link of the ring and of the hybrid.
+  const double ring = 2 * (n - 1) / n;
+  const double hybrid = 2 * n * (n - 1) / (n * n + k * n - 2 * k);
+  const bool pays = (ring - hybrid) * bytes >= n * network.hybrid_part;
+  return pays ? hybrid * k / n : 0;
+}
+
+double spare_part(const Method& method, const Network& network) {
+  return method.kind == MethodKind::kHybrid ? network.hybrid_part
+                                            : network.part;
 }
 
 }  // namespace rondo

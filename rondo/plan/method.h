@@ -33,7 +33,8 @@ struct Method {
   // That it needs besides the workers'.
   int spare_machines() const { return beside ? 0 : spare; }
   // Whether each gradient goes to servers by itself, when it is ready. Else
-  // they go in buckets, one after another.
+  // they go in buckets, one after another; but for what of them a hybrid's
+  // servers get.
   bool by_keys() const { return kind == MethodKind::kServers; }
   bool operator==(const Method&) const = default;
 };
@@ -49,9 +50,12 @@ Result<Method> method_named(std::string_view name);
 // spare machines as there are workers, and as many servers beside workers.
 std::vector<Method> methods_for(const Network& network);
 
-// Which share of the gradients spare machines add up, together: all, where they
+// Which share of so many bytes spare machines add up, together: all, where they
 // are parameter servers; with the hybrid so much that all links are equally
-// busy, as the strategy has it.
-double spare_share(const Method& method, const Network& network);
+// busy, or nothing where that does not pay, as the strategy has it
+// (rondo/train/server_share.h).
+double spare_share(const Method& method, const Network& network, double bytes);
+// Bytes that they add up and give back at once.
+double spare_part(const Method& method, const Network& network);
 
 }  // namespace rondo

@@ -24,10 +24,13 @@ Algorithm algorithm_of(MethodKind kind) {
 // around the ring meanwhile.
 class SparePlans {
  public:
+  static constexpr double kElement = 4;  // bytes
+
   SparePlans(const Method& method, const Network& network, int64_t count,
              std::span<const double> by_server)
       : workers_(network.workers) {
-    const double share = spare_share(method, network);
+    const double share =
+        spare_share(method, network, kElement * static_cast<double>(count));
     ring_ = count - std::llround(share * static_cast<double>(count));
     divide(count - ring_, method.spare, by_server);
   }

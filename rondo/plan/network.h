@@ -36,7 +36,25 @@ struct Network {
   // Sockets from host to host that the blocks of a message take in turn: so
   // many of them arrive at once.
   int streams = 2;
-  double part = 4 << 20;  // bytes that servers add up and give back at once
+  // Bytes of a socket that may be on their way, until the other end says that
+  // they have come; 0: as many as it likes.
+  double window = 0;
+  // Of these, bytes that may be in the queue of the socket's own host. What
+  // else was written to the socket waits there, and nobody else's behind it; 0:
+  // all of them.
+  double queued = 0;
+  // What a socket gives its link at once. A link that lets as much through at
+  // once passes it on whole, others cut it into frames.
+  double segment = 45 * 1448;
+  // What acknowledgements take of the links on their way, for each byte that
+  // they are for: where frames come one by one, and where segments come whole.
+  double acknowledgement = 0;
+  double segment_acknowledgement = 0;
+  // Bytes that servers add up and give back at once, and those of a hybrid.
+  double part = 4 << 20;
+  double hybrid_part = 64 << 10;
+  // That a worker has sent to one of a hybrid's and got no answer to.
+  double hybrid_unanswered = 512 << 10;
 
   // What is wrong, and what to change.
   Status check() const;

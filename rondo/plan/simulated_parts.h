@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <queue>
 #include <tuple>
@@ -32,9 +33,8 @@ struct Act {
   double bytes = 0;
   int blocks = 1;
   int grain = 1;    // blocks that are of use only together
-  int sent = 0;     // of a send: blocks that were given to the link
-  int arrived = 0;  // of a receive
-  int done = 0;
+  int arrived = 0;  // of a receive: of all blocks, in any order
+  int done = 0;     // of a receive: those before the first that is missing
 
   // Blocks that those who wait for it may have.
   int released() const { return done == blocks ? done : done / grain * grain; }
@@ -42,25 +42,110 @@ struct Act {
 
 // The messages from one rank to another, in the order of both plans.
 struct Channel {
-  int link = 0;             // the first on the way
-  std::vector<int> others;  // those behind it
+  int link = 0;                // the first on the way
+  std::vector<int> others;     // those behind it
+  std::vector<int> back;       // on the way of acknowledgements
+  double acknowledgement = 0;  // bytes of these for each that has come
   double latency = 0;
   std::vector<int> sends, receives;  // acts
-  size_t next_send = 0;
-  size_t next_receive = 0;
+  int first_stream = 0;              // its streams have numbers from here
+  int streams = 1;
+  // Blocks; with a window, those count as sent that were written to a socket.
+  int sent = 0, arrived = 0;
+  int answers = -1;  // the channel back, where what is sent waits for answers
+  int asks = -1;     // the channel that waits for what comes by this one
+};
+
+// First in, first out. Most sockets of a large network have nothing in theirs,
+// and it takes no memory then.
+template <class T>
+class Fifo {
+ public:
+  bool empty() const { return begin_ == items_.size(); }
+  const T& front() const { return items_[begin_]; }
+  void push(T item) { items_.push_back(item); }
+  void pop() {
+    if (++begin_ < items_.size() / 2) return;
+    items_.erase(items_.begin(),
+                 items_.begin() + static_cast<std::ptrdiff_t>(begin_));
+    begin_ = 0;
+  }
+
+ private:
+  std::vector<T> items_;
+  size_t begin_ = 0;
+};
+
+// A socket of a channel: some of the blocks, in order.
+struct Stream {
+  // The next block that is written to it, that it sends, or that arrives.
+  struct Place {
+    size_t message = 0;  // of those of the channel
+    int block = 0;
+  };
+  int channel = 0;
+  int index = 0;  // among the channel's
+  // With a window, what is sent was written to the socket before.
+  Place next_write = {};
+  Place next_send = {};
+  Place next_receive = {};
+  int unsent = 0;  // blocks that were written and not sent
   double tag = 0;  // bytes that it has had of its link, in the link's count
-  bool waiting = false;  // for its turn
+  bool waiting = false;  // for its turn, or for its link to be free again
+  int sending = -1;      // the act of the block that its link has
+  double under_way = 0;  // bytes that were written and are not acknowledged
+  bool full = false;     // its window was, and has not got much emptier
+  // Of these: blocks in the queue of its host's link, and on their way, each
+  // with its bytes, and with the second at which it was sent.
+  Fifo<int> queued = {};
+  double queued_bytes = 0;
+  Fifo<double> flying = {};
+  double flying_bytes = 0;
+  // As TCP has them: what may be on its way, and a mean of what there and back
+  // took.
+  double congestion_window = 0;
+  double round_trip = 0;
+  double last_sent = 0;
+
+  // A socket that has sent nothing for a time-out has its congestion window
+  // halved, and once more for each further one, and begins to grow anew: by
+  // what is acknowledged. Where acknowledgements wait in queues that takes
+  // long.
+  void restart(double now) {
+    constexpr double kLeast = 10 * 1448;
+    constexpr double kLeastTimeout = 0.2;  // beyond a round trip
+    const double timeout = round_trip + kLeastTimeout;
+    double idle = now - last_sent;
+    while (idle > timeout && congestion_window > kLeast) {
+      congestion_window = std::max(kLeast, congestion_window / 2);
+      idle -= timeout;
+    }
+  }
+  void acknowledged(double now, double bytes) {
+    constexpr double kShare = 1.0 / 8;
+    round_trip += kShare * (now - flying.front() - round_trip);
+    flying.pop();
+    flying_bytes -= bytes;
+    congestion_window += bytes;
+  }
+};
+
+// A block that is between two links.
+struct Passage {
+  int stream = 0;
+  size_t hop = 0;  // the link of the channel's others that is next
+  double bytes = 0;
+  double end = 0;  // when the last byte is through the link before
 };
 
 struct Link {
   double rate = 1;
   double burst = 0;  // seconds that it may be ahead of its rate
-  // The second at which it has sent all, at its rate. What was sent before the
-  // step has used the burst up.
+  // The second at which it has sent all, at its rate.
   double free = 0;
   bool busy = false;
-  double turn = 0;  // the tag of the channel that it serves
-  // Channels with a block, by tag.
+  double turn = 0;  // the tag of the stream that it serves
+  // Streams with a block, by tag.
   std::priority_queue<std::pair<double, int>,
                       std::vector<std::pair<double, int>>, std::greater<>>
       waiting = {};
@@ -75,17 +160,26 @@ struct Link {
 // One rank's way through its plans.
 struct Rank {
   int begin = 0, end = 0;  // its acts
+  int first_in_order = 0;  // those before it wait for no barrier
   int limit = 0;           // the next barrier; acts before it may run
   int unfinished = 0;      // of those
 };
 
 struct Event {
-  enum class Kind { kReady, kLinkFree, kArrival, kPassed };
+  enum class Kind {
+    kReady,         // operation a, on rank b
+    kLinkFree,      // link a has sent a block of stream b
+    kLeft,          // a block of act a, of stream b, is through the first link
+    kHop,           // the first byte of passage a is through a link
+    kArrival,       // a block of stream a has
+    kAcknowledged,  // b bytes of stream a
+    kPassed,        // rank a is through its barrier
+  };
   double time;
   int64_t order;
   Kind kind;
-  int a;  // operation, link, channel or rank
-  int b;  // rank, act
+  int a;
+  int b;
   bool operator>(const Event& other) const {
     return std::tie(time, order) > std::tie(other.time, other.order);
   }

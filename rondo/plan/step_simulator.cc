@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "rondo/collectives/message_plans.h"
 #include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/method_plans.h"
 #include "rondo/plan/network_simulator.h"
@@ -11,12 +12,21 @@
 namespace rondo {
 namespace {
 
+// As a method's messages see it: with links of the rate that they get, and the
+// blocks that its plans have.
+Network for_messages_of(const Method& method, const Network& network) {
+  Network seen = network.for_messages();
+  if (method.kind == MethodKind::kStar)
+    seen.block = std::min<double>(seen.block, kStarBlockBytes);
+  return seen;
+}
+
 class StepSimulator {
  public:
   StepSimulator(const Method& method, const Network& network,
                 const Workload& workload, const StepOptions& options)
       : method_(method),
-        network_(network.for_messages()),
+        network_(for_messages_of(method, network)),
         workload_(workload),
         options_(options),
         slowness_(slowness(network.workers, options.stragglers)),
@@ -62,6 +72,10 @@ class StepSimulator {
 
   // As many as are no trouble.
   int pieces() const {
+    // A window is many pieces, or it would be found smaller than it is.
+    if (network_.window > 0)
+      return static_cast<int>(
+          std::max(1.0, std::ceil(16 * network_.block / network_.window)));
     constexpr int kMost = 4;
     return kMost * blocks() <= options_.most_blocks / 2 ? kMost : 1;
   }
@@ -84,34 +98,67 @@ class StepSimulator {
           std::max(now, exchange.ready * computation * slowest) + cost.seconds;
       last = std::max(last, now);
       // The links are free for the next before all of this has come back.
-      if (method_.by_keys()) now -= cost.startup;
+      now -= cost.startup;
     }
     return last;
   }
 
+  SimulatedOperation operation_of(const PlannedExchange& exchange,
+                                  std::vector<Plan> plans,
+                                  double computation) const {
+    SimulatedOperation operation;
+    operation.element_bytes = method_.bf16 ? 2 : 4;
+    operation.plans = std::move(plans);
+    for (const double slow : slowness_)
+      operation.ready.push_back(exchange.ready * computation * slow);
+    // Spare machines compute nothing, and wait for what comes; of some there is
+    // nothing for them.
+    operation.plans.resize(slowness_.size() +
+                           static_cast<size_t>(method_.spare));
+    operation.ready.resize(operation.plans.size(), 0);
+    return operation;
+  }
+
   Result<double> by_plans(double computation) const {
-    const double element = method_.bf16 ? 2 : 4;
     std::vector<SimulatedOperation> operations;
     for (const PlannedExchange& exchange : exchanges_) {
       const int64_t count = std::llround(exchange.bytes / 4);
-      SimulatedOperation operation;
-      operation.element_bytes = element;
-      operation.plans =
-          exchange.gather
-              ? gather_plans(network_, count)
-              : reduction_plans(method_, network_, count, exchange.by_server);
-      for (const double slow : slowness_)
-        operation.ready.push_back(exchange.ready * computation * slow);
-      // Spare machines compute nothing, and wait for what comes.
-      operation.ready.resize(operation.plans.size(), 0);
-      operations.push_back(std::move(operation));
+      const auto add = [&](std::vector<Plan> plans, bool apart) {
+        operations.push_back(
+            operation_of(exchange, std::move(plans), computation));
+        operations.back().apart = apart;
+      };
+      if (exchange.gather) {
+        add(gather_plans(network_, count), false);
+        continue;
+      }
+      if (method_.kind != MethodKind::kHybrid) {
+        add(reduction_plans(method_, network_, count, exchange.by_server),
+            false);
+        continue;
+      }
+      // What servers get does not wait for what ranks do with earlier ones.
+      const double share = spare_share(method_, network_, bytes_of(exchange));
+      const int64_t served = std::llround(share * static_cast<double>(count));
+      const Method servers{.kind = MethodKind::kServers,
+                           .spare = method_.spare};
+      if (served > 0) add(reduction_plans(servers, network_, served), true);
+      if (served < count)
+        add(reduction_plans({.kind = MethodKind::kRing}, network_,
+                            count - served),
+            false);
     }
-    RONDO_ASSIGN_OR_RETURN(const auto ends,
-                           simulate_network(network_, operations,
-                                            {.spare = method_.spare,
-                                             .beside = method_.beside,
-                                             .in_order = !method_.by_keys(),
-                                             .pieces = pieces()}));
+    RONDO_ASSIGN_OR_RETURN(
+        const auto ends,
+        simulate_network(network_, operations,
+                         {.spare = method_.spare,
+                          .beside = method_.beside,
+                          .in_order = !method_.by_keys(),
+                          .part = spare_part(method_, network_),
+                          .unanswered = method_.kind == MethodKind::kHybrid
+                                            ? network_.hybrid_unanswered
+                                            : 0,
+                          .pieces = pieces()}));
     double last = 0;
     for (const std::vector<double>& end : ends)
       last = std::max(last, std::ranges::max(end));
@@ -119,7 +166,7 @@ class StepSimulator {
   }
 
   const Method& method_;
-  const Network network_;  // of messages
+  const Network network_;  // as messages see it
   const Workload& workload_;
   const StepOptions& options_;
   const std::vector<double> slowness_;

@@ -9,11 +9,28 @@
 namespace rondo {
 namespace {
 
-// A frame as it is counted, and its share of the acknowledgements that go the
-// other way.
-constexpr double kLabPayload = 1448.0 / (1514 + 16);
+// A frame: its payload, and as it is counted, without preamble, gap and
+// checksum. TCP gives a link segments of 45.
+constexpr double kPayload = 1448;
+constexpr double kFrame = 1514;
+constexpr double kSegment = 45 * kPayload;
+constexpr double kLabPayload = kPayload / kFrame;
+// An acknowledgement has 66 bytes, and is for two frames, or for a segment.
+constexpr double kAcknowledgement = 66 / (2 * kFrame);
+constexpr double kSegmentAcknowledgement = 66 / (45 * kFrame);
 constexpr double kLabLatency = 40e-6;
 constexpr double kLabBurst = 2e-3;
+// A socket's buffer of 320 KiB, as scripts/lab has it, holds five segments.
+constexpr double kLabWindow = 5 * kSegment;
+
+// What Linux lets a socket have in its host's queue: two segments; or what it
+// would send in a millisecond at its pace, which is two to four times the rate
+// that it gets, and the segment with which it comes to be more. That is about
+// two milliseconds of its link.
+double queued_at(double link) {
+  constexpr double kPacedSeconds = 2e-3;
+  return std::max(2 * kSegment, kPacedSeconds * link + kSegment);
+}
 
 double error_of(double measured, double predicted) {
   return measured / predicted - 1;
@@ -49,6 +66,11 @@ Network lab_network(const Network& network) {
   lab.payload = kLabPayload;
   lab.latency = kLabLatency;
   lab.burst = kLabBurst;
+  lab.window = kLabWindow;
+  lab.segment = kSegment;
+  lab.queued = queued_at(network.link * kLabPayload);
+  lab.acknowledgement = kAcknowledgement;
+  lab.segment_acknowledgement = kSegmentAcknowledgement;
   return lab;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rondo/train/server_share.h"
+
 namespace rondo {
 namespace {
 
@@ -210,6 +212,22 @@ TEST(Planner, BadOptionsAreNamed) {
                 o.optimizer = "magic";
               }),
               AllOf(HasSubstr("--optimizer magic"), HasSubstr("momentum")));
+}
+
+// rondo/plan knows nothing of strategies, so it has their numbers once more.
+TEST(Planner, AHybridIsTheStrategys) {
+  EXPECT_EQ(Network().hybrid_part, kServedPart);
+  EXPECT_EQ(Network().hybrid_unanswered, kServedAtOnce);
+  for (int workers = 2; workers <= 16; ++workers)
+    for (int spare = 1; spare <= 2 * workers; ++spare) {
+      const Method method{.kind = MethodKind::kHybrid, .spare = spare};
+      const Network network{.workers = workers, .hosts = workers};
+      const ServerShare strategy = best_server_share(workers, spare);
+      for (const double bytes : {1e4, 1e5, 1e6, 1e7, 1e8})
+        EXPECT_NEAR(spare_share(method, network, bytes), strategy.of(bytes),
+                    1e-9)
+            << workers << " workers, " << spare << " spare, " << bytes;
+    }
 }
 
 }  // namespace

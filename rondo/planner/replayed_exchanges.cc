@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "rondo/ps/slice.h"
 #include "rondo/train/hybrid_exchange.h"
-#include "rondo/train/hybrid_split.h"
 #include "rondo/train/server_connection.h"
+#include "rondo/train/server_share.h"
 
 namespace rondo {
 namespace {
@@ -39,7 +40,14 @@ class PlainAllocator final : public Allocator {
   }
 };
 
-// Collectives, one after another, all in the same memory.
+Status wait_for(const std::vector<KvWork>& begun) {
+  for (const KvWork& work : begun)
+    RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
+  return {};
+}
+
+// Collectives, all in the same memory: one after another, but for what servers
+// help with. What comes is what was there.
 class InOrder final : public ReplayedExchanges {
  public:
   InOrder(const ReplayJob& job, std::unique_ptr<Exchange> exchange)
@@ -52,20 +60,30 @@ class InOrder final : public ReplayedExchanges {
     const PlannedExchange& what = job_.exchanges[i];
     Tensor tensor = first_of(memory_, elements_of(what));
     if (what.gather) return exchange_->all_gather(tensor, wire_, allocator_);
-    return exchange_->all_reduce({&tensor, 1}, {.wire = wire_});
+    reduce(tensor);
+    return {};
   }
-  Status finish() override { return {}; }
+  Status finish() override { return wait_for(std::exchange(begun_, {})); }
   Status warm_up() override {
-    Tensor tensor = first_of(memory_, kWarmUpElements);
-    return exchange_->all_reduce({&tensor, 1}, {.wire = wire_});
+    reduce(first_of(memory_, kWarmUpElements));
+    return finish();
   }
 
  private:
+  void reduce(const Tensor& tensor) {
+    const KvWork work(1, {});
+    begun_.push_back(work);
+    exchange_->begin_all_reduce(
+        {tensor}, {.wire = wire_},
+        [work](const Status& status) { work.finish_part(status); });
+  }
+
   const ReplayJob& job_;
   const DType wire_;
   const std::unique_ptr<Exchange> exchange_;
   const Tensor memory_;
   PlainAllocator allocator_;
+  std::vector<KvWork> begun_;
 };
 
 // Each exchange is a key of parameter servers, which make the mean of it. So no
@@ -90,13 +108,7 @@ class ByKeys final : public ReplayedExchanges {
     push_pull(name_of(i), elements_of(job_.exchanges[i]));
     return {};
   }
-  Status finish() override {
-    std::vector<KvWork> begun;
-    begun.swap(begun_);
-    for (const KvWork& work : begun)
-      RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
-    return {};
-  }
+  Status finish() override { return wait_for(std::exchange(begun_, {})); }
   Status warm_up() override {
     push_pull("warm-up", kWarmUpElements);
     return finish();
@@ -132,7 +144,10 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   if (method.spare > 0) {
     RONDO_ASSIGN_OR_RETURN(
         servers,
-        connect_servers(env, {.mode = KvMode::kSync}, method.name(), settings));
+        connect_servers(env, {.mode = KvMode::kSync}, method.name(), settings,
+                        method.by_keys()
+                            ? ServerTraffic()
+                            : ServerTraffic{kServedPart, kServedAtOnce}));
     if (servers->servers() != method.spare)
       return error(Code::kInvalidArgument,
                    "{} needs {} servers, and the job has {}", method.name(),
@@ -154,7 +169,7 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   if (method.kind == MethodKind::kHybrid)
     by = std::make_unique<HybridExchange>(
         place.comm, false, std::move(servers),
-        server_share(place.comm.size(), method.spare));
+        best_server_share(place.comm.size(), method.spare));
   else
     by = std::make_unique<CommunicatorExchange>(place.comm);
   place.exchanges = std::make_unique<InOrder>(job, std::move(by));

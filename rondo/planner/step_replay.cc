@@ -10,9 +10,13 @@
 namespace rondo {
 namespace {
 
-// A median of so many rounds, of fewer where they take longer than this.
+// A median of so many rounds, of fewer where they take longer than this; but of
+// three at least, since in the first one sockets' windows still grow, where
+// these do not take very long.
 constexpr int kMostRounds = 41;
 constexpr double kSeconds = 2;
+constexpr int kLeastRounds = 3;
+constexpr double kManySeconds = 20;
 
 // Bytes that have left through this host's interfaces, but for loopback.
 double network_bytes() {
@@ -65,9 +69,13 @@ class StepReplay {
   Result<std::vector<double>> rounds(double computation) {
     std::vector<double> times;
     double total = 0;
-    const int most = job_.rounds > 0 ? job_.rounds : kMostRounds;
-    while (static_cast<int>(times.size()) < most &&
-           (job_.rounds > 0 || total < kSeconds)) {
+    const auto enough = [&] {
+      const int count = static_cast<int>(times.size());
+      if (job_.rounds > 0) return count >= job_.rounds;
+      return count >= kMostRounds ||
+             total >= (count < kLeastRounds ? kManySeconds : kSeconds);
+    };
+    while (!enough()) {
       RONDO_ASSIGN_OR_RETURN(const double slowest, round(computation));
       times.push_back(slowest);
       total += slowest;
