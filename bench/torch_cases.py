@@ -9,7 +9,6 @@ import functools
 import json
 import os
 import pathlib
-import statistics
 import tempfile
 import time
 
@@ -20,20 +19,26 @@ import torch.multiprocessing as mp
 import torch_models
 from torch import nn
 
+DDP_TIMES = 12  # as long as a size of all_reduce: a step takes many calls' time
+
 
 def time_calls(call, count):
-    """Seconds per call, from the first rank's start to the last one's end."""
+    """Seconds per call, from the first rank's start to the last one's end, and those
+    that all ranks' threads have computed."""
     dist.barrier()
+    computed = time.process_time()
     start = time.perf_counter()  # one clock for all processes of a machine
     for _ in range(count):
         call()
     span = torch.tensor([-start, time.perf_counter()], dtype=torch.float64)
+    computed = torch.tensor(time.process_time() - computed, dtype=torch.float64)
     dist.all_reduce(span, dist.ReduceOp.MAX)
-    return span.sum().item() / count
+    dist.all_reduce(computed)
+    return span.sum().item() / count, computed.item() / count
 
 
 def alternate(calls, seconds, turns):
-    """{name: the median over turns of the time of one call}.
+    """{name: the times of one call in each turn}, as time_calls has them.
 
     Each has the same share of the seconds, however many calls that is: the ranks'
     different starts are a part of the time, which must be small.
@@ -42,13 +47,13 @@ def alternate(calls, seconds, turns):
     share = seconds / turns / len(calls)
     counts = {}
     for name, call in calls.items():
-        once = min(time_calls(call, 1), time_calls(call, 4))
+        once = min(time_calls(call, 1)[0], time_calls(call, 4)[0])
         counts[name] = max(1, min(5000, int(share / once)))
     for turn in range(turns):
         names = list(calls)
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             seen[name].append(time_calls(calls[name], counts[name]))
-    return {name: statistics.median(times) for name, times in seen.items()}
+    return seen
 
 
 def reduce_case(groups, size, options):
@@ -63,6 +68,21 @@ def reduce_case(groups, size, options):
         group = groups["gloo" if name == "gloo" else "rondo"]
         calls[name] = functools.partial(dist.all_reduce, x, group=group)
     return alternate(calls, options.seconds, options.turns)
+
+
+def overhead_case(groups, size, options):
+    """A call, and one of which all the time is PyTorch's own."""
+    from torch.testing._internal.distributed import fake_pg  # noqa: F401
+
+    x = rondo.torch.empty(size // 4).zero_()
+    calls = {
+        name: functools.partial(dist.all_reduce, x, group=group)
+        for name, group in (
+            ("rondo", groups["rondo"]),
+            ("fake", dist.new_group(backend="fake")),
+        )
+    }
+    return alternate(calls, options.seconds / 4, options.turns)
 
 
 def make_lenet():
@@ -100,30 +120,48 @@ def replicated(model, group):
     )
 
 
+def meet(group, bucket):
+    """Exchanges nothing, but that the ranks end their backward passes together."""
+    gradients = bucket.buffer()
+    if bucket.is_last():
+        work = dist.all_reduce(torch.zeros(1), group=group, async_op=True)
+        return work.get_future().then(lambda _: gradients)
+    done = torch.futures.Future()
+    done.set_result(gradients)
+    return done
+
+
+def silent_step(groups, name):
+    """DDP's step but for the gradients' way. The ranks meet in each step, or the time
+    that a rank waits for a slower one, whatever the backend, would pass for
+    communication: a tenth of the step where a core is now and then another's."""
+    model, x, y = MODELS[name]()
+    model = replicated(model, groups["gloo"])
+    model.register_comm_hook(groups["rondo"], meet)
+    return step_of(model, x, y)
+
+
 def ddp_case(groups, name, options):
     torch.manual_seed(1)
-    calls = {}
-    for backend in ("alone", "gloo", "rondo"):
+    calls = {"silent": silent_step(groups, name)}
+    for backend in ("gloo", "rondo"):
         model, x, y = MODELS[name]()
-        if backend != "alone":
-            model = replicated(model, groups[backend])
-        calls[backend] = step_of(model, x, y)
-    return alternate(calls, options.seconds * 4, options.turns)
+        calls[backend] = step_of(replicated(model, groups[backend]), x, y)
+    return alternate(calls, options.seconds * DDP_TIMES, options.turns)
 
 
 def horovod_case(groups, name, options):
     """The same with hvd.DistributedOptimizer in place of DDP."""
     torch.manual_seed(1)
     rondo.torch.init()
-    model, x, y = MODELS[name]()
-    calls = {"alone": step_of(model, x, y)}
+    calls = {"silent": silent_step(groups, name)}
     model, x, y = MODELS[name]()
     calls["gloo"] = step_of(replicated(model, groups["gloo"]), x, y)
     model, x, y = MODELS[name]()
     optimizer = torch.optim.SGD(model.parameters(), 0.001)
     optimizer = rondo.torch.DistributedOptimizer(optimizer, model.named_parameters())
     calls["rondo"] = step_of(model, x, y, optimizer)
-    times = alternate(calls, options.seconds * 4, options.turns)
+    times = alternate(calls, options.seconds * DDP_TIMES, options.turns)
     rondo.torch.shutdown()
     return times
 
@@ -144,7 +182,12 @@ def rank_main(rank, ranks, folder, options, work):
     # Where hvd.init() finds the others.
     os.environ.update(RONDO_RANK=str(rank), RONDO_WORLD_SIZE=str(ranks))
     os.environ["RONDO_STORE"] = f"file://{folder}/horovod"
-    measure = {"reduce": reduce_case, "ddp": ddp_case, "horovod": horovod_case}
+    measure = {
+        "reduce": reduce_case,
+        "overhead": overhead_case,
+        "ddp": ddp_case,
+        "horovod": horovod_case,
+    }
     measured = [
         (kind, what, measure[kind](groups, what, options)) for kind, what in work
     ]

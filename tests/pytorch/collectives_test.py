@@ -268,12 +268,24 @@ def _async(rank, size):
     work.wait()
 
 
+def _blocking(rank, size):
+    """What is over when the call returns needs no work."""
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    x = numbers(rank)
+    assert dist.group.WORLD.allreduce([x], options) is None
+    same(x, total(size))
+
+
 def _profile(rank, size):
-    with torch.profiler.profile() as profile:
-        dist.all_reduce(numbers(rank))
-        dist.broadcast(numbers(rank), 0, async_op=True).wait()
-    names = {event.name for event in profile.events()}
-    assert {"rondo:all_reduce", "rondo:broadcast"} <= names, names
+    x = numbers(rank)
+    with torch.profiler.profile(record_shapes=True) as profile:
+        dist.all_reduce(x)
+        dist.broadcast(x, 0, async_op=True).wait()
+    events = {event.name: event for event in profile.events()}
+    for title in ("rondo:all_reduce", "rondo:broadcast"):
+        assert events[title].is_async, title
+        assert events[title].input_shapes == [list(x.shape)], title
 
 
 def _groups(rank, size):
@@ -321,6 +333,7 @@ BODIES = [
     _all_gather_forms,
     _all_to_all,
     _async,
+    _blocking,
     _profile,
     _groups,
     _objects,

@@ -1,8 +1,13 @@
 """That names, arguments and defaults are Horovod's, and what its environment says."""
 
+import enum
+import importlib
 import inspect
 import json
 import os
+import pickle
+import sys
+import types
 
 import horovod_ranks
 import pytest
@@ -59,6 +64,8 @@ NAMES = {hvd.Compression.none: "none", hvd.global_process_set: "all"}
 
 def signature(function):
     def written(value):
+        if isinstance(value, enum.Enum):
+            return value.name
         if isinstance(value, str) or not getattr(value, "__hash__", None):
             return str(value)
         return NAMES.get(value, str(value))
@@ -74,15 +81,109 @@ def test_signature(name):
     assert signature(getattr(hvd, name)) == SIGNATURES[name]
 
 
+def test_operators_are_numbers():
+    ops = (hvd.Average, hvd.Sum, hvd.Adasum, hvd.Min, hvd.Max, hvd.Product)
+    assert ops == (0, 1, 2, 3, 4, 5)
+
+
+def _variables(rank, size):
+    del rank, size
+    whose = ("", "LOCAL_", "CROSS_")
+    names = [f"HOROVOD_{of}{what}" for of in whose for what in ("RANK", "SIZE")]
+    return [int(os.environ[name]) for name in names]
+
+
+def test_variables_of_horovodrun():
+    found = horovod_ranks.run(2, _variables)
+    assert found == [[0, 2, 0, 2, 0, 1], [1, 2, 1, 2, 0, 1]]
+
+
 def test_elastic_is_a_module_too():
     from rondo.torch.elastic import TorchState, run
 
     assert run is hvd.elastic.run and TorchState is hvd.elastic.TorchState
 
 
+# Modules of horovod.torch, and what scripts import from them.
+MODULES = {
+    "compression": ["Compression", "Compressor", "FP16Compressor", "NoneCompressor"],
+    "elastic.sampler": ["ElasticSampler"],
+    "elastic.state": ["ObjectState", "TorchState"],
+    "functions": ["allgather_object", "broadcast_object", "broadcast_parameters"],
+    "mpi_ops": ["Average", "HorovodInternalError", "allreduce_async_", "rank", "size"],
+    "optimizer": ["DistributedOptimizer"],
+    "sync_batch_norm": ["SyncBatchNorm"],
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module(name):
+    module = importlib.import_module(f"rondo.torch.{name}")
+    for what in MODULES[name]:
+        assert getattr(module, what) is not None
+        assert getattr(hvd, what, getattr(module, what)) is getattr(module, what)
+
+
+def test_modules_are_attributes():
+    assert hvd.mpi_ops.size is hvd.size and hvd.elastic.sampler and hvd.elastic.state
+    assert hvd.compression.FP16Compressor is hvd.Compression.fp16
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("State", "bcast_object, get_rank"),
+        ("ObjectState", "bcast_object, get_rank, kwargs"),
+        ("TorchState", "model, optimizer, kwargs"),
+        ("ElasticSampler", "dataset, shuffle, seed"),
+        ("run", "func"),
+    ],
+)
+def test_arguments_of_elastic(name, expected):
+    taken = inspect.signature(getattr(hvd.elastic, name)).parameters
+    assert ", ".join(taken) == expected
+
+
+def test_a_state_of_a_script():
+    class Mine(hvd.elastic.State):
+        def __init__(self):
+            super().__init__(hvd.broadcast_object, hvd.rank)
+
+    class Torch(hvd.elastic.TorchState):
+        def __init__(self):
+            self.before = 1  # before the state is made
+            super().__init__(model=None, epoch=2)
+
+    state = Torch()
+    assert Mine()._rank is hvd.rank
+    assert (state.before, state.model, state.epoch) == (1, None, 2)
+
+
+def _unnamed_functions(rank, size):
+    """Where there is cloudpickle, which Horovod needs; a stand-in here."""
+    module = types.ModuleType("cloudpickle")
+    module.dumps = lambda obj: pickle.dumps(obj(20))
+    sys.modules["cloudpickle"] = module
+    double = hvd.broadcast_object(lambda x: 2 * x, 0)
+    assert double(21) == 42 if rank == 0 else double == 40
+    sys.modules["cloudpickle"] = None  # cannot be imported
+    text = "pickle" if rank == 0 else "rank 0 cannot pickle its object"
+    raises(Exception, text, hvd.broadcast_object, lambda x: x, 0)
+
+
+def test_functions_without_a_name():
+    horovod_ranks.run(2, _unnamed_functions)
+
+
+def test_an_operation_before_init():
+    raises(hvd.HorovodInternalError, "use hvd.init()", hvd.allreduce, torch.ones(1))
+    sgd = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    raises(ValueError, "use hvd.init()", hvd.DistributedOptimizer, sgd)
+
+
 def _dynamic(rank, size):
     hvd.shutdown()
-    hvd.init(process_sets="dynamic")
+    hvd.init(process_sets="Dynamic")
     assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == size
     hvd.shutdown()
     raises(ValueError, "list of ProcessSets", hvd.init, process_sets="static")
@@ -108,9 +209,27 @@ def test_timeline_of_the_environment(tmp_path):
         assert phases[:2] == ["NEGOTIATE_ALLREDUCE", "ALLREDUCE"]
 
 
+def _traced_later(rank, size, path):
+    hvd.allreduce(torch.ones(1), name="early")
+    hvd.start_timeline(path)
+    hvd.allreduce(torch.ones(1), name="late")
+    hvd.stop_timeline()
+    with open(path if rank == 0 else f"{path}.{rank}") as file:
+        return "early" in (text := file.read()), "late" in text
+
+
+def test_timeline_that_a_script_starts(tmp_path, monkeypatch):
+    """Horovod wants HOROVOD_TIMELINE=DYNAMIC for it, which names no file."""
+    monkeypatch.chdir(tmp_path)
+    path = os.fspath(tmp_path / "trace.json")
+    found = horovod_ranks.run(2, _traced_later, path, HOROVOD_TIMELINE="DYNAMIC")
+    assert found == [(False, True)] * 2
+    assert sorted(os.listdir(tmp_path)) == ["trace.json", "trace.json.1"]
+
+
 def _num_groups(rank, size):
     weight = torch.nn.Parameter(torch.zeros(1))
-    with pytest.warns(UserWarning, match="num_groups is deprecated"):
+    with pytest.warns(DeprecationWarning, match="num_groups is deprecated"):
         optimizer = hvd.DistributedOptimizer(
             torch.optim.SGD([weight], lr=1.0), num_groups=1
         )

@@ -242,6 +242,10 @@ def test_init_again_and_forks():
 def test_before_init():
     for function in (hvd.rank, hvd.size, hvd.local_rank, hvd.cross_size, hvd.join):
         raises(ValueError, "Horovod has not been initialized", function)
+    # elastic.run does not take it for a failure of the ranks.
+    with pytest.raises(ValueError) as asked:
+        hvd.rank()
+    assert not isinstance(asked.value, hvd.HorovodInternalError)
     raises(ValueError, "Horovod", hvd.allreduce, torch.ones(1))
     raises(ValueError, "process_sets", hvd.init, comm=[0])
     hvd.shutdown()

@@ -1,8 +1,10 @@
 """Elastic training that grows: ranks are added to a job that runs."""
 
+import itertools
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 import torch.distributed as dist
@@ -58,6 +60,44 @@ basics.process().job.part("newcomers").wait(["rank1"])
 """
 
 
+# While one waits to be taken in, a child ends well, all leave and meet anew, and one
+# fails: none of it is the end of the job.
+NOT_OVER = """
+import os, pathlib, sys
+import torch
+import rondo.torch as hvd
+from rondo.torch.horovod import basics
+
+hvd.init()
+own = int(os.environ["RONDO_RANK"])
+if own == 0:
+    pathlib.Path(sys.argv[1]).write_text("localhost:3")
+if own < 2:
+    basics.process().job.part("newcomers").wait(["rank1"])
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    hvd.shutdown()
+    hvd.init()
+    hvd.barrier()
+if own == 1:
+    sys.exit("one fails")
+
+@hvd.elastic.run
+def train(state):
+    taken = torch.tensor([float(own == 2)])
+    while not hvd.allreduce(taken, op=hvd.Sum, name="taken").item():
+        state.commit()
+
+calls = []
+state = hvd.elastic.ObjectState()
+state.register_reset_callbacks([lambda: calls.append(own)])
+train(state)
+os.write(1, f"{own} of {hvd.size()}, reset {len(calls)}\\n".encode())
+"""
+
+
 def grow(tmp_path, source, slots, *args):
     """Runs a program with as many ranks as a file says."""
     program, hosts = tmp_path / "program.py", tmp_path / "hosts"
@@ -101,28 +141,50 @@ def test_a_job_that_ends_while_one_waits(tmp_path):
     assert "the job ended before rank 1 could join it" in said
 
 
+def test_what_is_not_the_end_of_the_job(tmp_path):
+    done = grow(tmp_path, NOT_OVER, 2)
+    assert "one fails" in done.stderr
+    # Of those that were there before, not of the one that was added.
+    found = dict(re.findall(r"(\d) of 2, reset (\d)", done.stdout))
+    assert sorted(found) == ["0", "2"], done.stdout
+    assert found["0"] != "0" and found["2"] == "0"
+
+
+def enter(store, rank):
+    """What a newcomer does before it waits."""
+    entry = store.add("entries", 1)
+    store.set(f"rank{entry}", str(rank))
+    store.add("rings", 1)
+
+
 def test_invitations():
     store = dist.HashStore()
-    store.add("entries", 2)
-    store.set("rank1", "7")
-    store.set("rank2", "8")
+    enter(store, 7)
+    enter(store, 8)
     one, other = Newcomers(store), Newcomers(store)
     assert one.are_waiting() and other.are_waiting()
     assert one.invite(3) == [7, 8]
     assert other.invite(3) == [7, 8]  # to the same meeting
     assert not one.are_waiting()
-    store.add("entries", 1)
-    store.set("rank3", "9")
+    enter(store, 9)
     assert one.are_waiting() and one.invite(4) == [9]
     # Who comes to a later meeting does not invite those again.
-    assert Newcomers(store).invite(5) == []
+    late = Newcomers(store)
+    assert not late.are_waiting() and late.invite(5) == []
 
 
-def test_a_newcomer_that_was_lost_before_it_said_who_it_is():
+def test_a_newcomer_that_stood_still_while_it_said_who_it_is():
+    """It holds nobody up, and is invited when it goes on; or it was lost then."""
     store = dist.HashStore()
-    store.add("entries", 2)
-    store.set("rank2", "8")
-    assert Newcomers(store).invite(0) == [8]
+    assert store.add("entries", 1) == 1
+    enter(store, 8)
+    one = Newcomers(store)
+    assert one.are_waiting() and one.invite(0) == [8]
+    assert not one.are_waiting() and one.invite(1) == []
+    store.set("rank1", "7")
+    store.add("rings", 1)
+    assert one.are_waiting() and one.invite(2) == [7]
+    assert not one.are_waiting()
 
 
 def test_a_newcomer_does_not_wait_for_a_job_that_is_gone(caplog):
@@ -130,3 +192,25 @@ def test_a_newcomer_does_not_wait_for_a_job_that_is_gone(caplog):
         Newcomers(dist.HashStore(), patience=0.6).enter(7)
     assert ended.value.code == 1
     assert "rank 7 waits to join the job" in caplog.text
+
+
+def test_a_machine_that_stands_still_while_a_newcomer_waits(monkeypatch):
+    """The others stood still too, and are not taken for gone."""
+    store = dist.HashStore()
+    clock = itertools.count(step=1000.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    looks = itertools.count()
+
+    def is_over():
+        if next(looks) == 1:
+            store.set("meeting1", "5")
+        return False
+
+    assert Newcomers(store, is_over, patience=60.0).enter(7) == 5
+
+
+def test_a_newcomer_ends_with_the_job(caplog):
+    with pytest.raises(SystemExit) as ended:
+        Newcomers(dist.HashStore(), lambda: True).enter(7)
+    assert ended.value.code == 0
+    assert "the job ended before rank 7 could join it" in caplog.text

@@ -57,11 +57,15 @@ def check_what_cannot_be_reduced(rank, size):
         (torch.ones(1).to(torch.uint16), hvd.Min),
         (torch.ones(1).to(torch.float8_e5m2), hvd.Sum),
     ):
-        raises(ValueError, f"op {op} is not defined", hvd.allreduce, x, op=op)
+        raises(ValueError, f"op {op.name} is not defined", hvd.allreduce, x, op=op)
     raises(ValueError, "not defined", hvd.reducescatter, no.repeat(size))
     raises(ValueError, "not defined", hvd.grouped_allreduce, [torch.ones(1), no])
     whole = torch.ones(2, dtype=torch.int32).to_sparse()
-    raises(ValueError, "no average", hvd.sparse_allreduce_async, whole, "x", "Average")
+    average = (whole, "x", hvd.Average)
+    raises(ValueError, "no average", hvd.sparse_allreduce_async, *average)
+    raises(ValueError, "op is 'Sum'; there are Average, ", hvd.allreduce, z, op="Sum")
+    raises(ValueError, "op is 6; there are Average, ", hvd.allreduce, z, op=6)
+    assert hvd.allreduce(z, op=1).item() == size
     same = torch.ones(1).expand(3)
     for function, args in (
         (hvd.allreduce_, (same,)),
@@ -173,6 +177,7 @@ def check_grouped_allreduce(rank, size):
         [sum(range(size))] * i for i in range(1, 5)
     ]
     given = hvd.grouped_allreduce_(tensors, op=hvd.Sum)
+    assert isinstance(results, list) and isinstance(given, tuple)  # as in Horovod
     assert all(a is b for a, b in zip(given, tensors, strict=True))
     assert all(torch.equal(a, b) for a, b in zip(given, results, strict=True))
     handle = hvd.grouped_allreduce_async(tensors)
@@ -187,7 +192,9 @@ def check_allgather(rank, size):
     for dtype in [*FLOATS, *WHOLES, torch.bool, torch.complex64]:
         got = hvd.allgather(torch.full((rank, 2), rank, dtype=dtype))
         assert torch.equal(got, torch.tensor(rows, dtype=dtype).reshape(-1, 2)), dtype
-    one, two = hvd.grouped_allgather([torch.tensor([rank]), torch.ones(2, 1)])
+    both = hvd.grouped_allgather([torch.tensor([rank]), torch.ones(2, 1)])
+    assert isinstance(both, tuple)
+    one, two = both
     assert one.tolist() == list(range(size)) and two.shape == (2 * size, 1)
     handle = hvd.allgather_async(torch.tensor([rank]), name="gather")
     assert hvd.synchronize(handle).tolist() == list(range(size))
@@ -218,6 +225,11 @@ def check_alltoall(rank, size):
     assert got[:, 0].tolist() == [r for r in range(size) for _ in range(rank)]
     handle = hvd.alltoall_async(torch.ones(size), splits=[1] * size)
     assert hvd.synchronize(handle)[1].tolist() == [1] * size
+    got, received = hvd.synchronize(hvd.alltoall_async(torch.ones(size)))
+    assert got.tolist() == [1.0] * size
+    assert received.tolist() == [1] * size and received.dtype == torch.int32
+    _, received = hvd.alltoall(torch.ones(size), torch.ones(size, dtype=torch.int64))
+    assert received.dtype == torch.int64
     raises(ValueError, "splits is", hvd.alltoall, x, [rows + 1] + [0] * (size - 1))
     raises(ValueError, "splits is", hvd.alltoall, x, [0] * (size + 1))
     raises(ValueError, "whole numbers", hvd.alltoall, x, [1.0] * size)
@@ -238,8 +250,8 @@ def check_reducescatter(rank, size):
     assert torch.equal(two, torch.full((1, 3), float(size)))
     handle = hvd.reducescatter_async(rows, name="scatter")
     assert torch.equal(hvd.synchronize(handle), expected)
-    handle = hvd.grouped_reducescatter_async([rows])
-    assert torch.equal(hvd.synchronize(handle)[0], expected)
+    found = hvd.synchronize(hvd.grouped_reducescatter_async([rows]))
+    assert isinstance(found, tuple) and torch.equal(found[0], expected)
     raises(ValueError, "Adasum", hvd.reducescatter, rows, op=hvd.Adasum)
 
 

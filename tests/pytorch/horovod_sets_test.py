@@ -22,7 +22,8 @@ def check_some_ranks(rank, size):
     halves = [hvd.add_process_set(list(range(i, size, 2))) for i in range(2)]
     mine, other = halves[rank % 2], halves[1 - rank % 2]
     assert mine.included() and not other.included()
-    assert (mine.rank(), other.rank(), mine.size()) == (rank // 2, -1, size // 2)
+    assert (mine.rank(), mine.size()) == (rank // 2, size // 2)
+    raises(ValueError, "Process is not part of", other.rank)
     x = torch.full((3,), float(rank))
     total = float(sum(mine.ranks))
     assert hvd.allreduce(x, op=hvd.Sum, process_set=mine).tolist() == [total] * 3
@@ -50,8 +51,21 @@ def check_sets_that_cannot_be(rank, size):
     raises(ValueError, "already", hvd.add_process_set, range(size))
     raises(ValueError, "its ranks are of", hvd.add_process_set, [size])
     raises(ValueError, "its ranks are of", hvd.add_process_set, [])
-    raises(ValueError, "has not been made", hvd.ProcessSet([0]).size)
+    raises(ValueError, "whole numbers", hvd.ProcessSet, [0.5])
+    raises(ValueError, "whole numbers", hvd.ProcessSet, 1)
     assert hvd.remove_process_set(hvd.ProcessSet([0])) is False
+
+
+def check_a_set_that_has_not_been_made(rank, size):
+    del size
+    one = hvd.ProcessSet([0])
+    assert (one.process_set_id, one.mpi_comm) == (None, None)
+    assert (one.size(), one.rank(), one.included()) == (None, None, rank == 0)
+    weight = torch.nn.Parameter(torch.zeros(1))
+    sgd = torch.optim.SGD([weight], lr=1.0)
+    optimizer = hvd.DistributedOptimizer(sgd, process_set=one)
+    raises(ValueError, "has not been made", weight.sum().backward)
+    raises(ValueError, "has not been made", optimizer.step)
 
 
 def check_optimizer_of_a_set(rank, size):

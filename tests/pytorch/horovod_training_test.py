@@ -92,7 +92,20 @@ def check_groups(rank, size):
     raises(ValueError, "more than one group", wrapped, [parameters[:2], parameters[1:]])
     raises(ValueError, "non-negative", wrapped, -1)
     raises(ValueError, "list of lists", wrapped, "all")
-    raises(ValueError, "no parameter", wrapped, [[torch.ones(1)]])
+    raises(ValueError, "torch.Tensor", wrapped, [[parameters]])
+
+
+def check_groups_with_parameters_that_are_frozen(rank, size):
+    model = network()
+    model[0].requires_grad_(False)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    groups = [list(layer.parameters()) for layer in model]
+    optimizer = hvd.DistributedOptimizer(sgd, groups=groups)
+    begin = copy.deepcopy(model)
+    loss_of(model, batch(0, rank, size)).backward()
+    optimizer.step()
+    assert torch.equal(begin[0].weight, model[0].weight)
+    assert not torch.equal(begin[2].weight, model[2].weight) and same_on_all(model)
 
 
 def check_compressed(rank, size):
@@ -130,7 +143,25 @@ def check_adasum_optimizer(rank, size):
         with optimizer.skip_synchronize():
             pass
 
-    raises(AssertionError, "Adasum", skip)
+    if size > 1:
+        raises(AssertionError, "Adasum", skip)
+    else:
+        skip()
+
+
+def check_what_an_optimizer_was_told(rank, size):
+    del rank, size
+    sgd = torch.optim.SGD(network().parameters(), lr=0.1)
+    optimizer = hvd.DistributedOptimizer(sgd, gradient_predivide_factor=2.0)
+    assert (optimizer.op, optimizer.process_set) == (
+        hvd.Average,
+        hvd.global_process_set,
+    )
+    assert (optimizer.gradient_predivide_factor, optimizer.sparse_as_dense) == (
+        2.0,
+        False,
+    )
+    assert optimizer.backward_passes_per_step == 1
 
 
 def check_unused_parameters(rank, size):
@@ -159,8 +190,22 @@ def check_sparse_gradients(rank, size):
         expected = torch.full((size + 1, 2), -1.0 / size)
         expected[0] = -1.0
         assert torch.allclose(table.weight.data, expected), (dense, table.weight)
-        if size > 1:
-            assert table.weight.grad.is_sparse != dense
+        assert table.weight.grad.is_sparse
+
+
+def check_sparse_adam(rank, size):
+    """Takes sparse gradients only, however they are reduced."""
+    for dense in (False, True):
+        table = nn.Embedding(size + 1, 2, sparse=True)
+        hvd.broadcast_parameters(table.state_dict(), root_rank=0)
+        begin = table.weight.detach().clone()
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SparseAdam(table.parameters()), sparse_as_dense=dense
+        )
+        table(torch.tensor([rank])).sum().backward()
+        optimizer.step()
+        moved = (table.weight.detach() != begin).all(1)
+        assert moved.tolist() == [True] * size + [False] and same_on_all(table)
 
 
 def check_sparse_gradients_that_are_missing(rank, size):
@@ -356,6 +401,10 @@ def check_sync_batch_norm(rank, size):
             total = hvd.allreduce(norm.weight.grad, op=hvd.Sum)
             assert torch.allclose(total, reference.weight.grad, rtol=1e-3)
         assert torch.allclose(norm.eval()(x), reference.eval()(y)[mine], atol=1e-4)
+    # Without running statistics those of the batch count, also in evaluation.
+    norm = hvd.SyncBatchNorm(2, track_running_stats=False).eval()
+    reference = nn.BatchNorm2d(2, track_running_stats=False).eval()
+    assert torch.allclose(norm(x), reference(y)[mine], atol=1e-4)
     averaging = hvd.SyncBatchNorm(2, momentum=None)
     averaging(x.detach())
     assert averaging.num_batches_tracked.item() == 1

@@ -25,6 +25,13 @@ except ImportError as error:
         "scripts/requirements-torch.txt names"
     ) from error
 from . import _rendezvous, horovod
+
+# Where Horovod's scripts find parts of it.
+from . import compression as compression
+from . import functions as functions
+from . import mpi_ops as mpi_ops
+from . import optimizer as optimizer
+from . import sync_batch_norm as sync_batch_norm
 from .horovod import *  # noqa: F403  # its __all__ is Horovod's API
 
 __all__ = ["Options", "empty", "is_mapped", "monitored_barrier", *horovod.__all__]

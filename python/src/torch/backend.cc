@@ -10,6 +10,7 @@
 #include "checks.h"
 #include "durations.h"
 #include "errors.h"
+#include "profiled.h"
 #include "rondo/base/env.h"
 #include "rondo/torch/mapped.h"
 #include "signals.h"
@@ -122,34 +123,50 @@ Duration Backend::timeout_or(std::chrono::milliseconds timeout) const {
                          : options_->timeout);
 }
 
+Status Backend::run_body(const Body& body, const CallOptions& call) {
+  bool returned = false;
+  Status status = guarded([&] {
+    Status ended = body(comm_, call);
+    returned = true;
+    return ended;
+  });
+  if (!returned) comm_.abort(status.message());  // or the others would wait
+  if (!status.ok()) failed_.store(true);
+  return status;
+}
+
+// Where nothing is before it. A work, whose making and handing over to Python
+// take longer than a short operation, is of no use then.
+bool Backend::run_now(const Launch& what, const Body& body,
+                      const CallOptions& call) {
+  Status status;
+  SignalInterrupt interrupt;
+  const Body profiled = [&](Communicator& comm, const CallOptions& with) {
+    const Profiled shown(what.title, what.inputs);
+    return body(comm, with);
+  };
+  const bool ran = runner_->run_now([&] { status = run_body(profiled, call); });
+  interrupt.after();
+  throw_if_error(status);
+  return ran;
+}
+
 Backend::WorkPtr Backend::launch(Launch what, Body body) {
   const char* const operation = what.title + std::strlen("rondo:");
   for (const at::Tensor& output : what.outputs)
     check_writable(operation, output);
   CallOptions call;
   call.timeout = timeout_or(what.timeout);
-  const bool async = what.async;
+  const uint64_t sequence = ++sequence_;
+  if (!what.async && run_now(what, body, call)) return nullptr;
   auto work = c10::make_intrusive<Work>(
       getRank(), Work::What{what.type, what.title, std::move(what.inputs),
-                            std::move(what.outputs), ++sequence_});
+                            std::move(what.outputs), sequence});
   auto job = [this, work, call, body = std::move(body)] {
-    bool returned = false;
-    const Status status = guarded([&] {
-      Status ended = body(comm_, call);
-      returned = true;
-      return ended;
-    });
-    if (!returned) comm_.abort(status.message());  // or the others would wait
-    if (!status.ok()) failed_.store(true);
-    work->end(status);  // the last: a callback may let the backend go
+    // The last: a callback may let the backend go.
+    work->end(run_body(body, call));
   };
-  if (async) {
-    if (!runner_->start(std::move(job))) throw_closed(operation);
-    return work;
-  }
-  SignalInterrupt interrupt;
-  if (!runner_->run(std::move(job))) throw_closed(operation);
-  interrupt.after();
+  if (!runner_->start(std::move(job))) throw_closed(operation);
   return work;
 }
 

@@ -128,7 +128,10 @@ class Backend final : public c10d::Backend {
     bool async;
   };
 
+  // nullptr: it is over, as PyTorch has it of a call that is not asynchronous.
   WorkPtr launch(Launch what, Body body);
+  bool run_now(const Launch& what, const Body& body, const CallOptions& call);
+  Status run_body(const Body& body, const CallOptions& call);
   std::shared_ptr<Mailbox> mailbox(const char* operation) const;
   WorkPtr receive(Tensors& tensors, int from, int tag, const char* title);
   void check_usable(const char* operation) const;

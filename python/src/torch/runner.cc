@@ -27,13 +27,10 @@ bool Runner::start(Job job) {
   return true;
 }
 
-bool Runner::run(Job job) {
+bool Runner::run_now(const Job& job) {
   Lock lock(mutex_);
-  if (closed_) return false;
-  if (running_ || !jobs_.empty())
-    put_behind(std::move(job));
-  else
-    execute(std::move(job), false, lock);
+  if (closed_ || running_ || !jobs_.empty()) return false;
+  execute(job, false, lock);
   return true;
 }
 
@@ -96,12 +93,11 @@ Runner::Within* Runner::within() {
   return nullptr;
 }
 
-void Runner::execute(Job job, bool pooled, Lock& lock) {
+void Runner::execute(const Job& job, bool pooled, Lock& lock) {
   running_ = true;
   Within here(*this, pooled);
   lock.unlock();
   job();
-  job = nullptr;  // what it holds goes without the lock
   lock.lock();
   if (!here.aside)
     running_ = false;
@@ -120,7 +116,11 @@ void Runner::serve() {
     if (jobs_.empty()) return;
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
-    execute(std::move(job), true, lock);
+    const auto run_and_drop = [&job] {
+      job();
+      job = nullptr;  // what it holds goes without the lock
+    };
+    execute(run_and_drop, true, lock);
   }
 }
 

@@ -1,7 +1,7 @@
 // Runner: runs the operations of a process group one after another, in the
 // order in which they were given.
 //
-// An operation that its caller waits for anyway runs on the caller's thread
+// An operation that its caller waits for anyway can run on the caller's thread
 // when nothing is before it, which saves two changes of threads; all others run
 // on a thread of the runner's, which starts with the first of them.
 //
@@ -28,9 +28,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   // False after close(): the job is not taken.
   bool start(Job job);
-  // Returns when the job is done, or has been put behind others: it tells its
-  // waiters itself.
-  bool run(Job job);
+  // Runs the job before it returns. False: not done, since others are before it
+  // or close() was called; start() knows which.
+  bool run_now(const Job& job);
 
   // Takes no more jobs from now on. True: some are under way.
   bool close();
@@ -50,7 +50,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   // Each with the lock held.
   void put_behind(Job job);
-  void execute(Job job, bool pooled, Lock& lock);
+  void execute(const Job& job, bool pooled, Lock& lock);
   void step_aside(Within& within);
   void add_thread();
   Within* within();

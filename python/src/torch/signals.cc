@@ -38,10 +38,8 @@ WithoutPython::WithoutPython()
                  : nullptr) {}
 WithoutPython::~WithoutPython() = default;
 
-SignalInterrupt::SignalInterrupt() : main_thread_(on_main_thread()) {}
-
 bool SignalInterrupt::ask() {
-  if (main_thread_ && !raised_) raised_ = signalled();
+  if (!raised_) raised_ = on_main_thread() && signalled();
   return raised_;
 }
 

@@ -52,12 +52,10 @@ class WithoutPython {
 // whose handler raises. after() throws that.
 class SignalInterrupt final : public Interrupt {
  public:
-  SignalInterrupt();
   void after();
 
  private:
   bool ask() override;
-  const bool main_thread_;
   bool raised_ = false;
 };
 

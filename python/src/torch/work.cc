@@ -19,7 +19,7 @@ Work::Work(int rank, What what)
       sequence_(what.sequence),
       pid_(getpid()),
       future_(c10::make_intrusive<c10::ivalue::Future>(
-          c10::ListType::create(c10::TensorType::get()))) {}
+          c10::ListType::ofTensors())) {}
 
 void Work::end(const Status& status) {
   if (status.ok()) {

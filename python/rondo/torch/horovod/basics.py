@@ -3,7 +3,7 @@
 import atexit
 
 from .engine import Engine
-from .errors import not_initialized
+from .errors import NOT_INITIALIZED, NotInitialized
 from .job import Hosts, Job
 from .settings import Settings
 from .timeline import Timeline
@@ -23,9 +23,16 @@ _process = _Process()
 
 
 def engine():
-    """The engine; an error before init()."""
+    """The engine, for an operation; an error before init()."""
     if _process.engine is None:
-        raise not_initialized()
+        raise NotInitialized
+    return _process.engine
+
+
+def asked():
+    """The engine, for who only asks."""
+    if _process.engine is None:
+        raise ValueError(NOT_INITIALIZED)
     return _process.engine
 
 
@@ -64,6 +71,7 @@ def start(store, rank, size, settings):
     from .elastic.newcomers import show_life
 
     _process.hosts = Hosts(store, rank, size)
+    _process.hosts.tell()
     _process.settings = settings
     if settings.timeline and not _process.timeline.active:
         _process.timeline.start(settings.timeline, rank)
@@ -76,10 +84,8 @@ def start(store, rank, size, settings):
 def shutdown():
     """Leaves the other ranks. init() may be called again, on all of them."""
     from . import operations
-    from .elastic.regroup import end_growth
 
     if _process.engine is not None:
-        end_growth()
         _process.engine.close()
         _process.engine = None
         _process.hosts = None
@@ -112,16 +118,16 @@ def process():
 
 def rank():
     """This process's number among all ranks of the job."""
-    return engine().rank
+    return asked().rank
 
 
 def size():
     """How many ranks the job has."""
-    return engine().size
+    return asked().size
 
 
 def _hosts():
-    engine()
+    asked()
     return _process.hosts
 
 
@@ -154,7 +160,7 @@ def start_timeline(file_path, mark_cycles=False):
     """Writes a Chrome trace of the operations from now on; on every rank, to a
     file of its own: rank 0 to file_path, the others to file_path.RANK."""
     del mark_cycles  # operations are not gathered in cycles
-    engine()
+    asked()
     if _process.timeline.active:
         raise ValueError("start_timeline: there is a timeline; stop_timeline() first")
     _process.timeline.start(file_path, rank())
@@ -162,7 +168,7 @@ def start_timeline(file_path, mark_cycles=False):
 
 def stop_timeline():
     """Ends what start_timeline began."""
-    engine()
+    asked()
     _process.timeline.stop()
 
 
@@ -187,7 +193,7 @@ def nccl_built():
 
 
 def mpi_threads_supported():
-    engine()
+    asked()
     return False
 
 

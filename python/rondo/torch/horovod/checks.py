@@ -7,6 +7,8 @@ from . import basics
 
 def check_members(kind, process_set):
     """The size of the set, if this rank may take part in its operations."""
+    process_set.check_made()
+    basics.engine()  # before init() another error than for who only asks
     size = process_set.size()
     if not process_set.included():
         raise ValueError(f"{kind}: rank {basics.rank()} is not part of {process_set}")

@@ -28,5 +28,12 @@ def was_forked(what, parent):
     )
 
 
-def not_initialized():
-    return ValueError("Horovod has not been initialized; use hvd.init().")
+NOT_INITIALIZED = "Horovod has not been initialized; use hvd.init()."
+
+
+class NotInitialized(HorovodInternalError, ValueError):
+    """An operation came before init(). What only asks, such as rank(), raises a plain
+    ValueError, which `elastic.run` does not catch."""
+
+    def __init__(self):
+        super().__init__(NOT_INITIALIZED)

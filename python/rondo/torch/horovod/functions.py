@@ -1,6 +1,8 @@
 """Parameters, the state of optimizers, and objects of all kinds, from one rank to
 the others."""
 
+import contextlib
+import importlib
 import pickle
 
 import torch
@@ -95,6 +97,10 @@ def _pickled(obj):
     try:
         return pickle.dumps(obj), None
     except Exception as error:
+        # Functions without a name and classes within functions, as in Horovod.
+        with contextlib.suppress(Exception):
+            cloudpickle = importlib.import_module("cloudpickle")
+            return cloudpickle.dumps(obj), None
         return str(error).encode(), error
 
 

@@ -48,15 +48,15 @@ class Group:
         """In place. The tensors have one dtype."""
         if len(tensors) == 1:
             options = self._options(_c10d.AllreduceOptions, op)
-            self.backend.allreduce(tensors, options).wait()
+            _wait(self.backend.allreduce(tensors, options))
         elif tensors:
             options = self._options(_c10d.AllreduceCoalescedOptions, op)
-            self.backend.allreduce_coalesced(tensors, options).wait()
+            _wait(self.backend.allreduce_coalesced(tensors, options))
 
     def broadcast(self, tensor, root):
         options = self._options(_c10d.BroadcastOptions)
         options.rootRank = root
-        self.backend.broadcast([tensor], options).wait()
+        _wait(self.backend.broadcast([tensor], options))
 
     def allgather(self, tensor, rows):
         """One tensor of sum(rows) rows; this rank's has rows[self.rank]."""
@@ -65,17 +65,17 @@ class Group:
         if output.numel() == 0:
             return output
         if len(set(rows)) == 1:
-            self.backend._allgather_base(output, tensor, options).wait()
+            _wait(self.backend._allgather_base(output, tensor, options))
         else:
             parts = list(output.split(rows))
-            self.backend.allgather([parts], [tensor], options).wait()
+            _wait(self.backend.allgather([parts], [tensor], options))
         return output
 
     def alltoall(self, tensor, to, rows):
         """to[member] rows go to it, rows[member] come from it."""
         output = tensor.new_empty([sum(rows), *tensor.shape[1:]])
         options = self._options(_c10d.AllToAllOptions)
-        self.backend.alltoall_base(output, tensor, rows, to, options).wait()
+        _wait(self.backend.alltoall_base(output, tensor, rows, to, options))
         return output
 
     def reduce_scatter(self, tensor, op):
@@ -83,8 +83,13 @@ class Group:
         parts = list(tensor.split(even_rows(tensor.shape[0], self.size)))
         output = torch.empty_like(parts[self.rank])
         options = self._options(_c10d.ReduceScatterOptions, op)
-        self.backend.reduce_scatter([output], [parts], options).wait()
+        _wait(self.backend.reduce_scatter([output], [parts], options))
         return output
+
+
+def _wait(work):
+    if work is not None:  # else it is over
+        work.wait()
 
 
 def even_rows(rows, size):

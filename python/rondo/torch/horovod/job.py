@@ -34,6 +34,11 @@ class Job:
     def part(self, name):
         return dist.PrefixStore(name, self._store)
 
+    def is_over(self):
+        """Whether the launcher of a job that grows says that a rank has ended well:
+        nobody is taken in any more."""
+        return self._store.underlying_store.check(["over"])
+
 
 class Hosts:
     """Where each rank runs: who shares a host with this one."""
@@ -52,3 +57,11 @@ class Hosts:
         self.cross_size = len(across)
         counts = {names.count(host) for host in hosts}
         self.is_homogeneous = len(counts) == 1
+        self.rank, self.size = rank, size
+
+    def tell(self):
+        """Scripts that read the variables which horovodrun sets."""
+        for whose in ("", "local_", "cross_"):
+            for what in ("rank", "size"):
+                number = getattr(self, whose + what)
+                os.environ[f"HOROVOD_{whose}{what}".upper()] = str(number)

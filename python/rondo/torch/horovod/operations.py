@@ -69,7 +69,8 @@ def _reduce(tensors, name, op, prescale, postscale, process_set, finish):
             f"Adasum needs 1, 2, 4, 8, ... ranks; the process set has {size}"
         )
     scales = {"prescale": float(prescale), "postscale": float(postscale)}
-    return _submit("allreduce", tensors, name, process_set, finish, op=op, **scales)
+    fields = {"op": op.name, **scales}
+    return _submit("allreduce", tensors, name, process_set, finish, **fields)
 
 
 # ---- Reductions -------------------------------------------------------------
@@ -126,7 +127,7 @@ def grouped_allreduce_async(
     tensors = list(tensors)
     check_tensors("grouped_allreduce", tensors)
     scales = (prescale_factor, postscale_factor)
-    return _reduce(_copies(tensors), name, op, *scales, process_set, list)
+    return _reduce(_copies(tensors), name, op, *scales, process_set, tuple)
 
 
 def grouped_allreduce_async_(
@@ -147,7 +148,7 @@ def grouped_allreduce_async_(
     inner = [tensor.detach() for tensor in tensors]
 
     def finish(_):
-        return tensors
+        return tuple(tensors)
 
     return _reduce(inner, name, op, *scales, process_set, finish)
 
@@ -159,6 +160,7 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
         raise ValueError("sparse_allreduce takes tensors of layout torch.sparse_coo")
     if op not in (Average, Sum):
         raise ValueError(f"sparse_allreduce: op is {op!r}; it takes Average or Sum")
+    op = op_of(op, None)
     if op == Average and not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError(
             f"sparse_allreduce: {tensor.dtype} has no average; use op=hvd.Sum"
@@ -172,21 +174,22 @@ def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
         return torch.sparse_coo_tensor(indices.t(), values, size).coalesce()
 
     parts = [tensor.indices().t().contiguous(), tensor.values().contiguous().clone()]
-    handle = _submit(
-        "sparse_allreduce", parts, name, process_set, finish, op=op, size=list(size)
-    )
+    fields = {"op": op.name, "size": list(size)}
+    handle = _submit("sparse_allreduce", parts, name, process_set, finish, **fields)
     return handles.SparseHandle(handle)
 
 
 def _scatter(tensors, name, op, process_set, prescale, postscale, finish):
-    if op_of(op, None) == Adasum:
-        raise ValueError(f"reducescatter: op is {op!r}; it takes all but Adasum")
+    op = op_of(op, None)
+    if op == Adasum:
+        raise ValueError("reducescatter: op is Adasum; it takes all but that")
     check_tensors("reducescatter", tensors, rows=True)
     check_reduction("reducescatter", op, tensors)
     check_members("reducescatter", process_set)
     scales = {"prescale": float(prescale), "postscale": float(postscale)}
     tensors = _copies(tensors)
-    return _submit("reducescatter", tensors, name, process_set, finish, op=op, **scales)
+    fields = {"op": op.name, **scales}
+    return _submit("reducescatter", tensors, name, process_set, finish, **fields)
 
 
 def reducescatter_async(
@@ -212,7 +215,7 @@ def grouped_reducescatter_async(
 ):
     """The same for a list of tensors, as one operation."""
     scales = (prescale_factor, postscale_factor)
-    return _scatter(list(tensors), name, op, process_set, *scales, list)
+    return _scatter(list(tensors), name, op, process_set, *scales, tuple)
 
 
 # ---- Moves ------------------------------------------------------------------
@@ -232,7 +235,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """The same for a list of tensors, as one operation."""
-    return _gather(list(tensors), name, process_set, list)
+    return _gather(list(tensors), name, process_set, tuple)
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
@@ -257,14 +260,16 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
 
 
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
-    """Sends splits[i] rows to rank i of the set; gives what came from each, and,
-    where splits were given, how many rows did."""
+    """Sends splits[i] rows to rank i of the set; gives what came from each, and how
+    many rows did."""
     check_tensors("alltoall", [tensor], rows=True)
     size = check_members("alltoall", process_set)
     rows = splits_of(tensor, splits, size)
+    whole = splits.dtype if isinstance(splits, torch.Tensor) else torch.int32
 
     def finish(results):
-        return results[0] if splits is None else tuple(results)
+        received, counts = results
+        return received, counts.to(whole)
 
     tensors = _copies([tensor])
     return _submit("alltoall", tensors, name, process_set, finish, splits=rows)

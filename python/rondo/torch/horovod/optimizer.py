@@ -5,6 +5,7 @@ import warnings
 
 import torch
 
+from . import basics
 from .compression import Compression
 from .handles import synchronize
 from .operations import (
@@ -62,12 +63,14 @@ def _grouped(parameters, groups):
     elif isinstance(groups, (list, tuple)) and all(
         isinstance(part, (list, tuple)) for part in groups
     ):
-        parts = [list(part) for part in groups]
-        members = [p for part in parts for p in part]
+        members = [p for part in groups for p in part]
+        if not all(isinstance(p, torch.Tensor) for p in members):
+            raise ValueError("groups must consist of torch.Tensor")
         if len(set(members)) < len(members):
             raise ValueError("groups: a parameter is in more than one group")
-        if not set(members) <= set(parameters):
-            raise ValueError("groups: a tensor is no parameter that needs a gradient")
+        # Those of layers that are frozen have no gradients.
+        needed = set(parameters)
+        parts = [[p for p in part if p in needed] for part in groups]
     else:
         raise ValueError("groups should be a non-negative integer or a list of lists")
     return {p: tuple(part) for part in parts for p in part}
@@ -76,12 +79,10 @@ def _grouped(parameters, groups):
 class _Distributed:
     """What is put before an optimizer's own class."""
 
-    def _distribute(self, named_parameters, options):
+    def _distribute(self, named_parameters):
         self._names = _named(self, named_parameters)
-        self._options = options
-        self.backward_passes_per_step = options["backward_passes_per_step"]
         self._needed = [p for p in self._names if p.requires_grad]
-        self._group_of = _grouped(self._needed, options["groups"])
+        self._group_of = _grouped(self._needed, self._groups)
         self._left = dict.fromkeys(self._needed, self.backward_passes_per_step)
         self._handles = {}  # parameter or group: (handle, what it was made of)
         self._ready = {}  # group: parameters whose gradients are there
@@ -94,8 +95,8 @@ class _Distributed:
         ]
 
     def _reduces(self):
-        process_set = self._options["process_set"]
-        return process_set.included() and process_set.size() > 1
+        self.process_set.check_made()
+        return self.process_set.included() and self.process_set.size() > 1
 
     def set_backward_passes_per_step(self, passes):
         """How many backward passes add up before gradients are reduced."""
@@ -138,16 +139,17 @@ class _Distributed:
             self._handles[group] = self._reduce_group(group)
 
     def _scales(self):
-        factor = self._options["gradient_predivide_factor"]
+        factor = self.gradient_predivide_factor
         return {"prescale_factor": 1.0 / factor, "postscale_factor": factor}
 
     def _gradient(self, p):
         """Zeros where none was computed: another rank may have one."""
         if p.grad is None:
             p.grad = self._zeros(p)
-        if p.grad.is_sparse and self._options["sparse_as_dense"]:
-            p.grad = p.grad.to_dense()
-        return p.grad
+        if not p.grad.is_sparse:
+            return p.grad
+        self._sparse[p] = p.grad.sparse_dim()
+        return p.grad.to_dense() if self.sparse_as_dense else p.grad
 
     def _zeros(self, p):
         """Sparse ones where gradients have been: the ranks have to be alike."""
@@ -159,12 +161,11 @@ class _Distributed:
 
     def _reduce(self, p):
         gradient = self._gradient(p)
-        options = {key: self._options[key] for key in ("op", "process_set")}
+        options = {"op": self.op, "process_set": self.process_set}
         if gradient.is_sparse:
-            self._sparse[p] = gradient.sparse_dim()
             handle = sparse_allreduce_async(gradient, self._names[p], **options)
             return handle, None
-        packed, ctx = self._options["compression"].compress(gradient)
+        packed, ctx = self._compression.compress(gradient)
         options.update(self._scales())
         return allreduce_async_(packed, name=self._names[p], **options), ctx
 
@@ -172,13 +173,13 @@ class _Distributed:
         gradients = [self._gradient(p) for p in group]
         if any(gradient.is_sparse for gradient in gradients):
             raise ValueError("groups need dense gradients: give sparse_as_dense=True")
-        compress = self._options["compression"].compress
+        compress = self._compression.compress
         packed, ctxs = zip(*map(compress, gradients), strict=True)
         handle = grouped_allreduce_async_(
             packed,
             name=f"group of {self._names[group[0]]}",
-            op=self._options["op"],
-            process_set=self._options["process_set"],
+            op=self.op,
+            process_set=self.process_set,
             **self._scales(),
         )
         return handle, ctxs
@@ -199,8 +200,10 @@ class _Distributed:
         if reduced.is_sparse:
             p.grad = reduced
             return
-        reduced = self._options["compression"].decompress(reduced, ctx)
-        if reduced is not p.grad:
+        reduced = self._compression.decompress(reduced, ctx)
+        if p.grad.is_sparse:  # as some optimizers need it
+            p.grad = reduced.to_sparse(p.grad.sparse_dim())
+        elif reduced is not p.grad:
             p.grad.copy_(reduced)
 
     def synchronize(self):
@@ -264,10 +267,8 @@ class _Distributed:
 class _DistributedAdasum:
     """Each rank takes a step by its own gradients; the steps are combined."""
 
-    def _distribute(self, named_parameters, options):
+    def _distribute(self, named_parameters):
         self._names = _named(self, named_parameters)
-        self._options = options
-        self.backward_passes_per_step = options["backward_passes_per_step"]
 
     def set_backward_passes_per_step(self, passes):
         self.backward_passes_per_step = passes
@@ -289,14 +290,13 @@ class _DistributedAdasum:
             loss = super().step(closure)
         handles = []
         for p, begin in begins.items():
-            packed, ctx = self._options["compression"].compress(p.detach() - begin)
-            process_set = self._options["process_set"]
+            packed, ctx = self._compression.compress(p.detach() - begin)
             handle = allreduce_async_(
-                packed, name=self._names[p], op=Adasum, process_set=process_set
+                packed, name=self._names[p], op=Adasum, process_set=self.process_set
             )
             handles.append((p, handle, ctx))
         for p, handle, ctx in handles:
-            delta = self._options["compression"].decompress(synchronize(handle), ctx)
+            delta = self._compression.decompress(synchronize(handle), ctx)
             p.copy_(begins[p] + delta)
         return loss
 
@@ -330,24 +330,23 @@ def DistributedOptimizer(
     if backward_passes_per_step < 1:
         raise ValueError("backward_passes_per_step must be > 0")
     if num_groups:
-        warnings.warn("num_groups is deprecated; use groups", stacklevel=2)
+        warnings.warn(
+            "num_groups is deprecated; use groups", DeprecationWarning, stacklevel=2
+        )
         groups = num_groups if groups is None else groups
-    before = _DistributedAdasum if op == Adasum else _Distributed
+    alone = basics.size() == 1
+    before = _DistributedAdasum if op == Adasum and not alone else _Distributed
     inner = type(optimizer)
     made = object.__new__(type(inner.__name__, (before, inner), {}))
     made.__dict__.update(optimizer.__dict__)
     # A scheduler that was made before has put the optimizer's own step there.
     made.__dict__.pop("step", None)
-    made._distribute(
-        named_parameters,
-        {
-            "compression": compression,
-            "backward_passes_per_step": backward_passes_per_step,
-            "op": op,
-            "gradient_predivide_factor": gradient_predivide_factor,
-            "groups": groups,
-            "sparse_as_dense": sparse_as_dense,
-            "process_set": process_set,
-        },
-    )
+    made._compression = compression
+    made.backward_passes_per_step = backward_passes_per_step
+    made.op = op
+    made.gradient_predivide_factor = gradient_predivide_factor
+    made._groups = groups
+    made.sparse_as_dense = sparse_as_dense
+    made.process_set = process_set
+    made._distribute(named_parameters)
     return made

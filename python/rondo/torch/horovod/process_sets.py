@@ -1,37 +1,59 @@
 """Process sets: operations of some of the ranks."""
 
+import operator
+
 from . import basics
 from .request import Request
+
+
+def _ranks(ranks):
+    try:
+        return sorted({operator.index(rank) for rank in ranks})
+    except TypeError as error:
+        raise ValueError(
+            f"ProcessSet({ranks!r}): it takes a list of ranks, which are whole numbers"
+        ) from error
 
 
 class ProcessSet:
     """Some ranks of the job. It can be used once init(process_sets=[...]) or
     add_process_set() has made it, on all ranks alike."""
 
+    mpi_comm = None  # Horovod's sets may have one
+
     def __init__(self, ranks_or_comm):
-        self.ranks = sorted({int(rank) for rank in ranks_or_comm})
+        self.ranks = _ranks(ranks_or_comm)
         self.process_set_id = None
 
-    def _made(self):
+    def check_made(self):
+        """An error, of operations, for a set that has not been made."""
         if self.process_set_id is None:
             raise ValueError(
                 f"{self} has not been made, or was removed; give it to "
                 "hvd.add_process_set() or hvd.init(process_sets=[...]) on all ranks"
             )
-        basics.engine()
 
     def size(self):
-        self._made()
+        """How many ranks it has; None if it has not been made."""
+        if self.process_set_id is None:
+            return None
+        basics.asked()
         return len(self.ranks)
 
     def rank(self):
-        """This process's number in the set; -1 where it is none of it."""
-        self._made()
+        """This process's number in the set, of which it is one; None if the set has
+        not been made."""
+        if self.process_set_id is None:
+            return None
         own = basics.rank()
-        return self.ranks.index(own) if own in self.ranks else -1
+        if own not in self.ranks:
+            raise ValueError(
+                f"Process is not part of provided process set: rank {own}, {self}"
+            )
+        return self.ranks.index(own)
 
     def included(self):
-        self._made()
+        """Whether this process is one of it."""
         return basics.rank() in self.ranks
 
     def __repr__(self):
@@ -52,9 +74,11 @@ def reset(size):
 
 
 def made_at_init(process_sets):
-    if process_sets is None or process_sets == "dynamic":
+    if process_sets is None:
         return
     if isinstance(process_sets, str):
+        if process_sets.lower() == "dynamic":
+            return
         raise ValueError(
             f'hvd.init(process_sets="{process_sets}"): it takes a list of ProcessSets'
         )

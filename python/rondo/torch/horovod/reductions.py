@@ -1,16 +1,23 @@
 """The operators of reductions, and for which tensors they are defined."""
 
+import enum
 import warnings
 
 import torch
 
-Average = "Average"
-Sum = "Sum"
-Adasum = "Adasum"
-Min = "Min"
-Max = "Max"
-Product = "Product"
-_OPS = (Average, Sum, Adasum, Min, Max, Product)
+
+class Reduction(enum.IntEnum):
+    """With Horovod's numbers: scripts may store or give them."""
+
+    Average = 0
+    Sum = 1
+    Adasum = 2
+    Min = 3
+    Max = 4
+    Product = 5
+
+
+Average, Sum, Adasum, Min, Max, Product = _OPS = tuple(Reduction)
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WHOLES = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -28,9 +35,13 @@ def check_reduction(kind, op, tensors):
         defined = _DEFINED.get(tensor.dtype, ())
         if op not in defined:
             raise ValueError(
-                f"{kind}: op {op} is not defined for {tensor.dtype}, for which there "
-                f"is {', '.join(defined) or 'none'}; convert the tensor first"
+                f"{kind}: op {op.name} is not defined for {tensor.dtype}, for which "
+                f"there is {_names(defined) or 'none'}; convert the tensor first"
             )
+
+
+def _names(ops):
+    return ", ".join(op.name for op in ops)
 
 
 def op_of(op, average):
@@ -49,5 +60,5 @@ def op_of(op, average):
     if op is None:
         return Average
     if op not in _OPS:
-        raise ValueError(f"op is {op!r}; there are {', '.join(_OPS)}")
-    return op
+        raise ValueError(f"op is {op!r}; there are {_names(_OPS)}, all of hvd")
+    return Reduction(op)

@@ -17,6 +17,13 @@ def _number(name, default):
     return value
 
 
+def _timeline():
+    """The file to write from the start; "DYNAMIC" says that start_timeline() may be
+    called, as it always may here."""
+    path = os.environ.get("HOROVOD_TIMELINE", "")
+    return "" if path == "DYNAMIC" else path
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings:
     stall_warning: float = 60.0  # seconds; 0: never
@@ -40,7 +47,7 @@ class Settings:
             fusion=int(_number("HOROVOD_FUSION_THRESHOLD", cls.fusion)),
             connect_timeout=_number("RONDO_CONNECT_TIMEOUT", cls.connect_timeout),
             timeout=_number("RONDO_TIMEOUT", cls.timeout),
-            timeline=os.environ.get("HOROVOD_TIMELINE", ""),
+            timeline=_timeline(),
             may_grow="RONDO_MAX_RANKS" in os.environ,
             is_added="RONDO_ADDED" in os.environ,
         )

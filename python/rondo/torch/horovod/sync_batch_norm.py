@@ -67,7 +67,8 @@ class _Normalise(torch.autograd.Function):
 
 class SyncBatchNorm(_BatchNorm):
     """torch.nn.BatchNorm whose mean and variance are those of all ranks' batches
-    together, while training. The batches may differ in size."""
+    together: while training, and also afterwards if there are no running ones. The
+    batches may differ in size."""
 
     def _check_input_dim(self, input):
         if input.dim() < 2:
@@ -92,7 +93,8 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input):
         self._check_input_dim(input)
-        if self.training and global_process_set.size() > 1:
+        of_batch = self.training or not self.track_running_stats
+        if of_batch and global_process_set.size() > 1:
             return self._in_batch(input)
         if self.training and self.track_running_stats:
             self.num_batches_tracked += 1
@@ -105,7 +107,7 @@ class SyncBatchNorm(_BatchNorm):
             self.running_var,
             self.weight,
             self.bias,
-            self.training or not self.track_running_stats,
+            of_batch,
             momentum or 0.0,
             self.eps,
         )

@@ -3,7 +3,7 @@
 import torch
 
 from . import operations as ops
-from .checks import check_tensors, splits_of
+from .checks import check_tensors
 from .compression import Compression
 from .handles import synchronize
 from .process_sets import global_process_set
@@ -36,7 +36,7 @@ def _differentiable(name, run, back):
 def _reduce(context, *tensors):
     name, options = context
     handle = ops.grouped_allreduce_async(tensors, name=name, **options)
-    return tuple(synchronize(handle))
+    return synchronize(handle)
 
 
 def _reduce_back(context, shapes, *gradients):
@@ -144,7 +144,7 @@ def grouped_allreduce_(
 def _gather(context, *tensors):
     name, process_set = context
     handle = ops.grouped_allgather_async(tensors, name, process_set)
-    return tuple(synchronize(handle))
+    return synchronize(handle)
 
 
 def _gather_back(context, shapes, *gradients):
@@ -172,7 +172,7 @@ def allgather(tensor, name=None, process_set=global_process_set):
 
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
     """The same for a list of tensors, as one operation."""
-    return list(_Allgather.apply((name, process_set), *tensors))
+    return _Allgather.apply((name, process_set), *tensors)
 
 
 # ---- broadcast --------------------------------------------------------------
@@ -210,9 +210,6 @@ def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
 
 def _exchange(context, tensor):
     splits, name, process_set = context
-    if splits is None:
-        check_tensors("alltoall", [tensor], rows=True)
-        splits = splits_of(tensor, None, process_set.size())
     received, rows = synchronize(ops.alltoall_async(tensor, splits, name, process_set))
     context.append(rows)
     return received, rows
@@ -243,7 +240,7 @@ def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
 def _scatter(context, *tensors):
     name, options = context
     handle = ops.grouped_reducescatter_async(tensors, name, **options)
-    return tuple(synchronize(handle))
+    return synchronize(handle)
 
 
 def _scatter_back(context, shapes, *gradients):

@@ -64,7 +64,6 @@ class Regroup:
 
     _of_process = None
     is_newcomer = False  # it has not been in a group with the others' state yet
-    is_running = False  # a function that goes on when ranks are lost
 
     @classmethod
     def of_process(cls):
@@ -100,7 +99,8 @@ class Regroup:
 
     def newcomers(self):
         if self._newcomers is None:
-            self._newcomers = Newcomers(self._job.part("newcomers"))
+            job = self._job
+            self._newcomers = Newcomers(job.part("newcomers"), job.is_over)
         return self._newcomers
 
     def watch(self):
@@ -188,13 +188,3 @@ def somebody_waits():
     if one is None or not basics.process().settings.may_grow or basics.rank() != 0:
         return False
     return one.newcomers().are_waiting()
-
-
-def end_growth():
-    """This rank leaves: newcomers that still wait are told that the job is over,
-    unless it leaves the others by an error."""
-    process = basics.process()
-    one = Regroup._of_process or Regroup(process.job)
-    if process.settings.may_grow and not one.is_running:
-        with contextlib.suppress(RuntimeError):  # the store may be gone
-            one.newcomers().end()

@@ -32,27 +32,26 @@ def run(func):
             basics.init()
         regroup = Regroup.of_process()
         patience = Patience()
-        # The others have begun again when a newcomer begins.
+        # The others begin again when a newcomer begins.
         failure, skip_sync, again = None, False, regroup.is_newcomer
-        regroup.is_newcomer, regroup.is_running = False, True
         while True:
             try:
                 if again:
                     if _rank_0_says(patience.is_over):
                         break
-                    state.on_reset()
+                    if not regroup.is_newcomer:
+                        state.on_reset()
+                regroup.is_newcomer = False
                 if not skip_sync:
                     state.sync()
-                result = func(state, *args, **kwargs)
-                regroup.is_running = False
-                return result
+                return func(state, *args, **kwargs)
             except HorovodInternalError as error:
                 log.warning("rondo.torch: %s; going back to the last commit", error)
                 failure, skip_sync = error, False
                 state.restore()
             except HostsUpdatedInterrupt as update:
                 failure, skip_sync = None, update.skip_sync
-            before, again = regroup.members, True
+            before, again, regroup.is_newcomer = regroup.members, True, False
             regroup.meet_again(failure is not None)
             if regroup.members != before:
                 patience.lost()

@@ -20,12 +20,12 @@ from .sampler import ElasticSampler
 class State:
     """save, restore and sync are what a kind of state says."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, bcast_object=broadcast_object, get_rank=basics.rank):
+        self._bcast_object = bcast_object
+        self._rank = get_rank
         self._reset_callbacks = []
         self._hosts_updated = False
         self._commits = 0  # that all ranks have made
-        for name, value in kwargs.items():
-            setattr(self, name, value)
 
     def register_reset_callbacks(self, callbacks):
         """They are called when the ranks have changed, to adapt the learning rate,
@@ -74,10 +74,10 @@ class ObjectState(State):
     """Attributes of any kind that can be pickled."""
 
     def __init__(self, bcast_object=broadcast_object, get_rank=basics.rank, **kwargs):
-        self._bcast_object = bcast_object
-        self._get_rank = get_rank
+        super().__init__(bcast_object, get_rank)
         self._saved_state = dict(kwargs)
-        super().__init__(**kwargs)
+        for name, value in kwargs.items():
+            setattr(self, name, value)
         ObjectState.save(self)
 
     def save(self):
@@ -140,6 +140,8 @@ class TorchState(ObjectState):
     ElasticSamplers by their state_dict, all others as objects. Each is an attribute.
     """
 
+    _handlers = {}  # of one that is being made
+
     def __init__(self, model=None, optimizer=None, **kwargs):
         given = {"model": model, "optimizer": optimizer, **kwargs}
         self._handlers = {}
@@ -156,7 +158,7 @@ class TorchState(ObjectState):
             setattr(self, name, handler.value)
 
     def __setattr__(self, name, value):
-        if name != "_handlers" and name in self._handlers:
+        if name in self._handlers:
             handler = self._handlers[name]
             if handler.value is not value:
                 handler.value = value

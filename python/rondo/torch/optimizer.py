@@ -1,0 +1,5 @@
+"""horovod.torch.optimizer."""
+
+from .horovod.optimizer import DistributedOptimizer
+
+__all__ = ["DistributedOptimizer"]
