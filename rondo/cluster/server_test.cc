@@ -19,18 +19,12 @@
 #include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
-#include "rondo/transport/socket.h"
+#include "rondo/transport/free_port.h"
 
 namespace rondo {
 namespace {
 
 using testing::HasSubstr;
-
-int free_port() {
-  const Fd fd =
-      listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
-  return local_address(fd.get())->port();
-}
 
 std::string free_address() { return fmt::format("127.0.0.1:{}", free_port()); }
 

@@ -7,6 +7,7 @@
 
 #include "rondo/rendezvous/job_env.h"
 #include "rondo/rendezvous/tcp_store.h"
+#include "rondo/transport/free_port.h"
 
 namespace rondo {
 namespace {
@@ -21,12 +22,6 @@ JobEnv rank_of(int rank, int size, const std::string& store) {
   job.size = size;
   job.store = store;
   return job;
-}
-
-// A port of the loopback address that was free a moment ago.
-int free_port() {
-  Fd fd = listen_on(SocketAddress::parse("127.0.0.1:0").value(), {}).value();
-  return local_address(fd.get()).value().port();
 }
 
 // What a rank does with a store; its token afterwards.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rondo/rendezvous/tcp_store_wire.h"
+#include "rondo/transport/free_port.h"
 #include "rondo/transport/handshake.h"
 
 namespace rondo {
@@ -220,8 +221,7 @@ TEST_F(TcpStore, WaitIdleIsTrueWhenAllHaveLeft) {
 }
 
 TEST_F(TcpStore, ConnectWaitsForAServerThatStartsLater) {
-  const int port = server_->address().port();
-  server_.reset();
+  const int port = free_port();
   std::shared_ptr<Store> store;
   std::thread early([&] {
     store = connect_tcp_store("127.0.0.1", port, "secret", soon()).value();
@@ -232,8 +232,7 @@ TEST_F(TcpStore, ConnectWaitsForAServerThatStartsLater) {
 }
 
 TEST_F(TcpStore, FailuresToConnectAreToldApart) {
-  const int port = server_->address().port();
-  server_.reset();
+  const int port = free_port();
   const auto refused = connect_tcp_store("127.0.0.1", port, "secret",
                                          Deadline(milliseconds(50)));
   EXPECT_EQ(refused.status().code(), Code::kUnavailable);

@@ -10,6 +10,8 @@
 
 #include <thread>
 
+#include "rondo/transport/free_port.h"
+
 namespace rondo {
 namespace {
 
@@ -129,9 +131,7 @@ TEST(Listen, SkipsTakenPortsAndNamesTheRangeWhenItIsFull) {
 }
 
 TEST(Connect, RefusalNamesTheAddress) {
-  Fd listener = listen_on(address("127.0.0.1:0"), {}).value();
-  const SocketAddress gone = local_address(listener.get()).value();
-  listener.reset();
+  const SocketAddress gone = address(fmt::format("127.0.0.1:{}", free_port()));
   const auto result = connect_to(gone, soon());
   EXPECT_EQ(result.status().code(), Code::kUnavailable);
   EXPECT_THAT(result.status().message(), HasSubstr(gone.to_string()));
