@@ -169,6 +169,7 @@ TEST(AllreduceTraffic, AllOfTheStarsGoesThroughTheDriver) {
     Plan driver = star_allreduce({n, 0, 100, true, {}});
     EXPECT_EQ(driver.elements_sent(), 100 * (n - 1));
     EXPECT_EQ(received(driver), 100 * (n - 1));
+    EXPECT_EQ(driver.in_order, n > 1);
     EXPECT_EQ(sent_by_all({"star", star_allreduce}, n, 100), 2 * 100 * (n - 1));
   }
 }

@@ -159,10 +159,12 @@ int64_t Executor::first_block_on(const Cursor& cursor, int index) const {
   const bool brief =
       static_cast<size_t>(count_of(index)) * element_ <= kShortBytes;
   if (brief) return cursor.stream == 0 ? 0 : blocks_of(index);
-  return cursor.stream == 0 ? blocks_of(index) : cursor.stream - 1;
+  const bool unused = cursor.stream == 0 || cursor.stream > lanes(cursor);
+  return unused ? blocks_of(index) : cursor.stream - 1;
 }
 
-int64_t Executor::stride(const Cursor& cursor) const {
+int64_t Executor::lanes(const Cursor& cursor) const {
+  if (plan_->in_order) return 1;
   return std::max(1, group_.channel(cursor.peer).streams() - 1);
 }
 
@@ -270,7 +272,7 @@ Status Executor::advance(Cursor& cursor, bool& moved) {
       if (cursor.done < block_size(index, cursor.block)) continue;
       if (cursor.sends) sent += block_size(index, cursor.block);
       finish_block(index, cursor.block);
-      cursor.block += stride(cursor);
+      cursor.block += lanes(cursor);
       cursor.done = cursor.reduced = 0;
       if (cursor.block < blocks_of(index)) continue;
       Channel& channel = group_.channel(cursor.peer);

@@ -94,8 +94,9 @@ class Executor {
   void open_joins();
   // The first block of a message on the cursor's stream, and how far the next
   // one is from it; no block: blocks_of(index).
+  // Streams that the blocks of a long message take in turn.
+  int64_t lanes(const Cursor& cursor) const;
   int64_t first_block_on(const Cursor& cursor, int index) const;
-  int64_t stride(const Cursor& cursor) const;
   void next_message(Cursor& cursor);
   // The message a cursor is at, or -1 when it has none that may run.
   int current(const Cursor& cursor) const;

@@ -80,6 +80,9 @@ struct Plan {
   // Bytes of a block, where the algorithm wants smaller ones than the executor
   // has; 0: as the executor has them. The same on all ranks.
   int64_t block_bytes = 0;
+  // Whether long messages take one of a channel's streams instead of all in
+  // turn, so that blocks arrive in order. The same on all ranks.
+  bool in_order = false;
 
   // Appends and returns the index of the new action.
   int send(int peer, Range src, int step, int after = -1);

@@ -2,6 +2,8 @@
 // and sends the result back. Blocks of the result leave while later ones still
 // arrive. Blocks are small: the driver's link has to take one of everybody
 // before the first can leave, and is idle in the other direction meanwhile.
+// And they come in order: each stream has a long queue at the driver's link,
+// and a block that is missing on one of them would hold up all that are there.
 #include "rondo/collectives/message_plans.h"
 #include "rondo/collectives/plan_parts.h"
 
@@ -11,6 +13,7 @@ Plan star_allreduce(const AllreduceArgs& args) {
   if (args.n == 1) return lone_allreduce(args.count, args.in_place);
   Plan plan;
   plan.block_bytes = kStarBlockBytes;
+  plan.in_order = true;
   Part whole{0, args.count};
   if (args.rank != 0) {
     plan.send(0, input_range(whole), 0);

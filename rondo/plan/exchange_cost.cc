@@ -131,6 +131,7 @@ ExchangeCost naive(const Network& network, double bytes) {
   return cost;
 }
 
+// `network` as its messages see it.
 ExchangeCost star(const Network& network, double bytes) {
   const int n = network.workers;
   ExchangeCost cost;
@@ -143,11 +144,9 @@ ExchangeCost star(const Network& network, double bytes) {
       load.send(0, host, bytes * network.workers_on(host));
     }
     // A block is back once all workers have sent theirs.
-    Network small = network;
-    small.block = std::min<double>(network.block, kStarBlockBytes);
-    cost = pipelined(small, load, 1, bytes);
+    cost = pipelined(network, load, 1, bytes);
     cost.seconds += network.latency + (n - network.workers_on(0) - 1) *
-                                          first_blocks(small, bytes) /
+                                          first_blocks(network, bytes) /
                                           network.link;
   }
   cost.worker_bytes = 2.0 * (n - 1) / n * bytes;
@@ -308,6 +307,15 @@ ExchangeCost served(const Method& method, const Network& network,
 
 }  // namespace
 
+Network seen_by(const Method& method, const Network& network) {
+  Network seen = network;
+  if (method.kind == MethodKind::kStar) {
+    seen.block = std::min<double>(seen.block, kStarBlockBytes);
+    seen.streams = 1;
+  }
+  return seen;
+}
+
 bool is_lower_bound(const Method& method, const Network& network) {
   return method.kind == MethodKind::kTree ||
          method.kind == MethodKind::kHybrid || method.beside ||
@@ -322,7 +330,7 @@ ExchangeCost reduction_cost(const Method& method, const Network& network,
   if (n == 1) return {};
   switch (method.kind) {
     case MethodKind::kNaive: return naive(network, bytes);
-    case MethodKind::kStar: return star(network, bytes);
+    case MethodKind::kStar: return star(seen_by(method, network), bytes);
     case MethodKind::kTree: return tree(network, bytes);
     case MethodKind::kButterfly: return butterfly(network, bytes);
     case MethodKind::kRing: return ring_steps(network, bytes / n, 2 * (n - 1));

@@ -18,6 +18,10 @@ struct ExchangeCost {
   double startup = 0;  // of these: while the links could serve another one
 };
 
+// The network as the messages of a method see it: those of a star are cut into
+// small blocks, which come in order.
+Network seen_by(const Method& method, const Network& network);
+
 // Whether the closed form is such a bound.
 bool is_lower_bound(const Method& method, const Network& network);
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <random>
 
-#include "rondo/collectives/message_plans.h"
 #include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/method_plans.h"
 #include "rondo/plan/network_simulator.h"
@@ -12,21 +11,12 @@
 namespace rondo {
 namespace {
 
-// As a method's messages see it: with links of the rate that they get, and the
-// blocks that its plans have.
-Network for_messages_of(const Method& method, const Network& network) {
-  Network seen = network.for_messages();
-  if (method.kind == MethodKind::kStar)
-    seen.block = std::min<double>(seen.block, kStarBlockBytes);
-  return seen;
-}
-
 class StepSimulator {
  public:
   StepSimulator(const Method& method, const Network& network,
                 const Workload& workload, const StepOptions& options)
       : method_(method),
-        network_(for_messages_of(method, network)),
+        network_(seen_by(method, network.for_messages())),
         workload_(workload),
         options_(options),
         slowness_(slowness(network.workers, options.stragglers)),
