@@ -41,8 +41,10 @@ struct Network {
   double window = 0;
   // Of these, bytes that may be in the queue of the socket's own host. What
   // else was written to the socket waits there, and nobody else's behind it; 0:
-  // all of them.
+  // all of them. Or a segment, and what the thinnest link on the way takes in
+  // so many seconds, where that is more.
   double queued = 0;
+  double queued_seconds = 0;
   // What a socket gives its link at once. A link that lets as much through at
   // once passes it on whole, others cut it into frames.
   double segment = 45 * 1448;
@@ -50,6 +52,9 @@ struct Network {
   // they are for: where frames come one by one, and where segments come whole.
   double acknowledgement = 0;
   double segment_acknowledgement = 0;
+  // Bytes of a part that a server adds up in a second, once all of it has come
+  // and before it answers; 0: that takes no time.
+  double server_rate = 0;
   // Bytes that servers add up and give back at once, and those of a hybrid.
   double part = 4 << 20;
   double hybrid_part = 64 << 10;

@@ -51,6 +51,9 @@ Channel NetworkPaths::channel(int from, int to) const {
   made.acknowledgement = network_.burst * thinnest < network_.segment
                              ? network_.acknowledgement
                              : network_.segment_acknowledgement;
+  if (network_.queued > 0)
+    made.queued = std::max(
+        network_.queued, network_.queued_seconds * thinnest + network_.segment);
   return made;
 }
 

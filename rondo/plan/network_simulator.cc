@@ -128,6 +128,10 @@ void NetworkSimulator::handle(const Event& event) {
       break;
     case Event::Kind::kHop: hop(event.a); break;
     case Event::Kind::kArrival: arrive(event.a, event.b); break;
+    case Event::Kind::kAdded:
+      acts_[static_cast<size_t>(event.a)].added = event.b;
+      wake_dependents(acts_[static_cast<size_t>(event.a)]);
+      break;
     case Event::Kind::kAcknowledged: acknowledged(event.a, event.b); break;
     case Event::Kind::kPassed: pass(event.a); break;
   }
@@ -141,8 +145,23 @@ bool NetworkSimulator::may_run(int i) const {
 }
 
 int NetworkSimulator::given(const Act& act) const {
-  return act.after < 0 ? act.blocks
-                       : acts_[static_cast<size_t>(act.after)].released();
+  if (act.after < 0) return act.blocks;
+  const Act& before = acts_[static_cast<size_t>(act.after)];
+  return takes_time(before) ? before.added : before.whole();
+}
+
+// The last of a part: others are added while more of it comes.
+bool NetworkSimulator::takes_time(const Act& act) const {
+  return network_.server_rate > 0 && serves(act.rank) &&
+         act.first_dependent >= 0 &&
+         acts_[static_cast<size_t>(act.first_dependent)].kind ==
+             ActionKind::kSend;
+}
+
+void NetworkSimulator::wake_dependents(const Act& act) {
+  for (int d = act.first_dependent; d >= 0;
+       d = acts_[static_cast<size_t>(d)].next_dependent)
+    progress(d);
 }
 
 void NetworkSimulator::progress(int i) {
@@ -156,11 +175,16 @@ void NetworkSimulator::progress(int i) {
 
 void NetworkSimulator::advance(int i, int done) {
   Act& act = acts_[static_cast<size_t>(i)];
+  const int before = act.whole();
   act.done = done;
   const bool finished = done == act.blocks;
-  for (int d = act.first_dependent; d >= 0;
-       d = acts_[static_cast<size_t>(d)].next_dependent)
-    progress(d);
+  if (!takes_time(act)) {
+    wake_dependents(act);
+  } else if (act.whole() > before) {
+    act.free = std::max(act.free, now_) +
+               (act.whole() - before) * piece() / network_.server_rate;
+    post(act.free, Event::Kind::kAdded, i, act.whole());
+  }
   if (!finished) return;
   count_end(act);
   if (apart(act.operation)) return;

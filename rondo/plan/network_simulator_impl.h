@@ -48,6 +48,9 @@ class NetworkSimulator {
   int given(const Act& act) const;
   void progress(int i);
   void advance(int i, int done);
+  bool takes_time(const Act& act) const;
+  // Lets those go on that wait for an act.
+  void wake_dependents(const Act& act);
   void count_end(const Act& act);
 
   // Ranks.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "rondo/plan/method_plans.h"
+
 namespace rondo {
 namespace {
 
@@ -147,6 +149,29 @@ TEST(NetworkSimulator, ASocketBeginsSlowlyAfterAPause) {
   // Shorter than a time-out, and many of them.
   EXPECT_NEAR(second(0.15), kMega / 1e8 + 0.05, 0.01);
   EXPECT_GT(second(10), 0.3);
+}
+
+// That of earlier parts is hidden behind what still comes.
+TEST(NetworkSimulator, AServerTakesItsTimeForAPart) {
+  Network network = hosts(2);
+  network.part = kMega;
+  const Method method{.kind = MethodKind::kServers, .spare = 1};
+  const auto seconds = [&](double parts) {
+    SimulatedOperation pushed;
+    const auto count = static_cast<int64_t>(parts * kMega / 4);
+    pushed.plans = reduction_plans(method, network, count, {});
+    pushed.ready.assign(pushed.plans.size(), 0);
+    const std::vector<SimulatedOperation> all = {pushed};
+    return simulate_network(network, all, {.spare = 1, .in_order = false})
+        .value()[0][0];
+  };
+  const double one = seconds(1), four = seconds(4);
+  network.server_rate = 1e9;
+  EXPECT_NEAR(seconds(1), one + kMega / 1e9, 1e-6);
+  EXPECT_NEAR(seconds(4), four + kMega / 1e9, 1e-6);
+  // A short one comes behind those before it, also when these take longer.
+  network.server_rate = 1e7;
+  EXPECT_NEAR(seconds(2.25), seconds(1) + 1.25 * kMega / 1e7, 0.02);
 }
 
 }  // namespace

@@ -35,9 +35,13 @@ struct Act {
   int grain = 1;    // blocks that are of use only together
   int arrived = 0;  // of a receive: of all blocks, in any order
   int done = 0;     // of a receive: those before the first that is missing
+  // On a server: blocks of whole parts that it has added to the others', and
+  // the second at which it has added all that have come.
+  int added = 0;
+  double free = 0;
 
-  // Blocks that those who wait for it may have.
-  int released() const { return done == blocks ? done : done / grain * grain; }
+  // Of its blocks, those that are of use.
+  int whole() const { return done == blocks ? done : done / grain * grain; }
 };
 
 // The messages from one rank to another, in the order of both plans.
@@ -46,6 +50,7 @@ struct Channel {
   std::vector<int> others;     // those behind it
   std::vector<int> back;       // on the way of acknowledgements
   double acknowledgement = 0;  // bytes of these for each that has come
+  double queued = 0;  // bytes of a socket in its host's queue; 0: as it likes
   double latency = 0;
   std::vector<int> sends, receives;  // acts
   int first_stream = 0;              // its streams have numbers from here
@@ -172,6 +177,7 @@ struct Event {
     kLeft,          // a block of act a, of stream b, is through the first link
     kHop,           // the first byte of passage a is through a link
     kArrival,       // a block of stream a has
+    kAdded,         // act a's blocks until b, by a server
     kAcknowledged,  // b bytes of stream a
     kPassed,        // rank a is through its barrier
   };

@@ -176,11 +176,12 @@ bool NetworkSimulator::put_block(int number) {
 // congestion window.
 void NetworkSimulator::send_on(int number) {
   Stream& stream = streams_[static_cast<size_t>(number)];
+  const double queued = channel_of(stream).queued;
   if (stream.unsent > 0 && stream.flying.empty()) stream.restart(now_);
   while (stream.unsent > 0) {
     const int bytes = static_cast<int>(bytes_at(stream, stream.next_send));
-    if (network_.queued > 0 && !stream.queued.empty() &&
-        stream.queued_bytes + bytes > network_.queued)
+    if (queued > 0 && !stream.queued.empty() &&
+        stream.queued_bytes + bytes > queued)
       return;
     if (!stream.flying.empty() &&
         stream.flying_bytes + bytes > stream.congestion_window)

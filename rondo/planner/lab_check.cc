@@ -22,15 +22,15 @@ constexpr double kLabLatency = 40e-6;
 constexpr double kLabBurst = 2e-3;
 // A socket's buffer of 320 KiB, as scripts/lab has it, holds five segments.
 constexpr double kLabWindow = 5 * kSegment;
-
 // What Linux lets a socket have in its host's queue: two segments; or what it
 // would send in a millisecond at its pace, which is two to four times the rate
 // that it gets, and the segment with which it comes to be more. That is about
-// two milliseconds of its link.
-double queued_at(double link) {
-  constexpr double kPacedSeconds = 2e-3;
-  return std::max(2 * kSegment, kPacedSeconds * link + kSegment);
-}
+// two milliseconds of the thinnest link.
+constexpr double kLabQueued = 2 * kSegment;
+constexpr double kLabQueuedSeconds = 2e-3;
+// About a millisecond for a part of 1 MB, from its last byte to the answer's
+// first.
+constexpr double kLabServerRate = 1e9;
 
 double error_of(double measured, double predicted) {
   return measured / predicted - 1;
@@ -68,7 +68,9 @@ Network lab_network(const Network& network) {
   lab.burst = kLabBurst;
   lab.window = kLabWindow;
   lab.segment = kSegment;
-  lab.queued = queued_at(network.link * kLabPayload);
+  lab.queued = kLabQueued;
+  lab.queued_seconds = kLabQueuedSeconds;
+  lab.server_rate = kLabServerRate;
   lab.acknowledgement = kAcknowledgement;
   lab.segment_acknowledgement = kSegmentAcknowledgement;
   return lab;
