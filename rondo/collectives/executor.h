@@ -92,10 +92,10 @@ class Executor {
   bool ready(int index, int64_t block) const;
   void finish_block(int index, int64_t block);
   void open_joins();
-  // The first block of a message on the cursor's stream, and how far the next
-  // one is from it; no block: blocks_of(index).
   // Streams that the blocks of a long message take in turn.
   int64_t lanes(const Cursor& cursor) const;
+  // The first block of a message on the cursor's stream; without one:
+  // blocks_of(index).
   int64_t first_block_on(const Cursor& cursor, int index) const;
   void next_message(Cursor& cursor);
   // The message a cursor is at, or -1 when it has none that may run.
