@@ -170,12 +170,13 @@ def test_conv2d(seed, dtype, data_format):
 
 
 @pytest.mark.parametrize("winograd", [True, False])
+@pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("data_format", FORMATS)
-def test_conv2d_3x3(data_format, winograd):
+def test_conv2d_winograd(data_format, size, winograd):
     rng = np.random.default_rng(5)
     attrs = {"padding": "SAME"}
     x = rng.normal(size=(2, 13, 10, 32)).astype(np.float32)
-    filter = rng.normal(size=(3, 3, 32, 48)).astype(np.float32)
+    filter = rng.normal(size=(size, size, 32, 48)).astype(np.float32)
     expected = conv(x.astype(np.float64), filter, attrs)
     (y,) = run_op(
         "Conv2D",
@@ -185,7 +186,7 @@ def test_conv2d_3x3(data_format, winograd):
         **attrs,
     )
     error = np.abs(from_format(y, data_format) - expected).max()
-    assert error < (1e-3 if winograd else 1e-4)
+    assert error / np.abs(expected).max() < (1e-5 if winograd else 2e-6)
 
 
 @pytest.mark.parametrize("data_format", FORMATS)

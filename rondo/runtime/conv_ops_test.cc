@@ -255,22 +255,27 @@ double distance(const Tensor& a, const Tensor& b) {
 }
 
 TEST_P(ConvFormat, WinogradIsNearlyAsPrecise) {
-  const std::pair<Shape, const char*> images[] = {
-      {{2, 15, 13, 64}, "SAME"},
-      {{2, 15, 13, 64}, "VALID"},
-      // Only for the filter's gradient.
-      {{2, 9, 7, 64}, "SAME"}};
-  for (const auto& [x, padding] : images) {
-    Case c = in_format({"3x3", x, {3, 3, 64, 48}, options_of({1, 1}, padding)});
-    const auto expected = all_of(c, DType::kF64, true);
-    const auto fast = all_of(c, DType::kF32, true);
-    c.options.winograd = false;
-    const auto direct = all_of(c, DType::kF32, true);
-    for (size_t i = 0; i < 3; ++i) {
-      EXPECT_LT(distance(fast[i], expected[i]), 5e-6) << x.to_string() << i;
-      EXPECT_LT(distance(direct[i], expected[i]), 5e-6) << x.to_string() << i;
+  const std::pair<Shape, Conv2DOptions> images[] = {
+      {{2, 15, 13, 64}, options_of({1, 1}, "SAME")},
+      {{2, 15, 13, 64}, options_of({1, 1}, "VALID")},
+      // 3x3 only for the filter's gradient.
+      {{2, 9, 7, 64}, options_of({1, 1}, "SAME")},
+      {{9, 9, 10, 64}, padded({0, 4, 1, 3})},
+      {{5, 8, 11, 64}, padded({6, 0, 2, 5})}};
+  for (const auto& [x, options] : images)
+    for (const int64_t size : {3, 5}) {
+      Case c = in_format({"", x, {size, size, 64, 48}, options});
+      const auto expected = all_of(c, DType::kF64, true);
+      const auto fast = all_of(c, DType::kF32, true);
+      c.options.winograd = false;
+      const auto direct = all_of(c, DType::kF32, true);
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_LT(distance(fast[i], expected[i]), 5e-6)
+            << x.to_string() << size << i;
+        EXPECT_LT(distance(direct[i], expected[i]), 5e-6)
+            << x.to_string() << size << i;
+      }
     }
-  }
 }
 
 TEST(Conv, ByHand) {

@@ -112,7 +112,7 @@ TEST(FusedMatMul, TransposedFactorsAndNothingToAdd) {
 TEST(FusedConv2D, BothLayoutsAndWinograd) {
   for (const char* format : {"NHWC", "NCHW"})
     for (const int64_t channels : {3, 32})
-      for (const int64_t size : {1, 3}) {
+      for (const int64_t size : {1, 3, 5}) {
         const bool last = format[1] == 'H';
         const Shape image =
             last ? Shape{2, 12, 13, channels} : Shape{2, channels, 12, 13};

@@ -182,7 +182,7 @@ TEST_P(Blocked, Bias) {
 }
 
 TEST_P(Blocked, Convolutions) {
-  for (const int64_t size : {1, 3})
+  for (const int64_t size : {1, 3, 5})
     for (const int64_t stride : {1, 2})
       for (const int64_t out : {16, 32, 5})
         check("conv", [&](Value x, Value w) { return conv(x, w, stride); },

@@ -182,7 +182,7 @@ void add_ops(OpRegistry& ops, const ConvDocs& docs) {
                      "how many groups the channels fall into; channels out of "
                      "a group see the channels in of that group only"});
     attrs.push_back({"winograd", true, false,
-                     "whether a 3x3 filter may be applied by Winograd's "
+                     "whether a 3x3 or 5x5 filter may be applied by Winograd's "
                      "minimal filtering: fewer multiplications, and rounding "
                      "errors up to a few times as large"});
   }

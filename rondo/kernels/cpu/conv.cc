@@ -2,7 +2,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "rondo/kernels/cpu/conv_direct.h"
 #include "rondo/kernels/cpu/conv_primitive.h"
@@ -12,6 +11,7 @@
 #include "rondo/kernels/cpu/parallel.h"
 #include "rondo/kernels/cpu/pool.h"
 #include "rondo/kernels/cpu/register.h"
+#include "rondo/kernels/cpu/winograd_conv.h"
 #include "rondo/kernels/layout.h"
 
 namespace rondo {
@@ -25,8 +25,8 @@ struct Prepared {
   // oneDNN divides the work when a primitive is made.
   int threads = 0;
   ConvShape shape;
-  std::optional<ConvPlan> plan;   // none for f64 and for empty tensors
-  DType plan_type = DType::kF32;  // what the plan computes in
+  std::unique_ptr<ConvPlan> plan;  // none for f64 and for empty tensors
+  DType plan_type = DType::kF32;   // what the plan computes in
 };
 using PreparedPtr = std::shared_ptr<const Prepared>;
 
@@ -34,19 +34,25 @@ using PreparedPtr = std::shared_ptr<const Prepared>;
 // none, are computed in f32.
 void make_plan(ConvDirection direction, DType dtype, bool winograd,
                const Epilogue& epilogue, Prepared& prepared) {
+  const auto primitive = [&](dnnl::memory::data_type type) {
+    return std::make_unique<PrimitivePlan>(
+        direction, prepared.shape, type, winograd, epilogue, prepared.blocked);
+  };
   if (dtype == DType::kBF16) {
     try {
-      prepared.plan.emplace(direction, prepared.shape,
-                            dnnl::memory::data_type::bf16, winograd, epilogue,
-                            prepared.blocked);
+      prepared.plan = primitive(dnnl::memory::data_type::bf16);
       prepared.plan_type = DType::kBF16;
       return;
     } catch (const dnnl::error& e) {
       if (e.status != dnnl_unimplemented) throw;
     }
   }
-  prepared.plan.emplace(direction, prepared.shape, dnnl::memory::data_type::f32,
-                        winograd, epilogue, prepared.blocked);
+  if (winograd && WinogradConv::suits(direction, prepared.shape, epilogue,
+                                      prepared.blocked))
+    prepared.plan = std::make_unique<WinogradConv>(direction, prepared.shape,
+                                                   epilogue, prepared.blocked);
+  else
+    prepared.plan = primitive(dnnl::memory::data_type::f32);
 }
 
 template <class From, class To>

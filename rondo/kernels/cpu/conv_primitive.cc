@@ -178,9 +178,9 @@ void ConvPrimitive::execute(void* x, void* filter, void* y, void* scratchpad,
   calls_.execute(data);
 }
 
-ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
-                   memory::data_type type, bool winograd,
-                   const Epilogue& epilogue, Blocked blocked)
+PrimitivePlan::PrimitivePlan(ConvDirection direction, const ConvShape& shape,
+                             memory::data_type type, bool winograd,
+                             const Epilogue& epilogue, Blocked blocked)
     : direction_(direction),
       primitive_(choose(direction, shape, type, winograd, epilogue,
                         blocked.x || blocked.y)) {
@@ -199,22 +199,19 @@ ConvPlan::ConvPlan(ConvDirection direction, const ConvShape& shape,
   filter_ = side(outside.filter, inside.filter,
                  direction == ConvDirection::kBackwardFilter);
   y_ = side(outside.y, inside.y, direction == ConvDirection::kForward);
-  scratchpad_offset_ = reserve(primitive_.scratchpad());
+  scratchpad_offset_ = reserve_for(primitive_.scratchpad());
 }
 
-int64_t ConvPlan::reserve(const memory::desc& desc) {
-  const int64_t at = workspace_bytes_;
-  const auto bytes = static_cast<int64_t>(desc.get_size());
-  workspace_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return at;
+int64_t PrimitivePlan::reserve_for(const memory::desc& desc) {
+  return reserve(static_cast<int64_t>(desc.get_size()));
 }
 
-ConvPlan::Side ConvPlan::side(const memory::desc& outside,
-                              const memory::desc& inside, bool out) {
+PrimitivePlan::Side PrimitivePlan::side(const memory::desc& outside,
+                                        const memory::desc& inside, bool out) {
   Side side;
   side.differs = outside != inside;
   if (!side.differs) return side;
-  side.offset = reserve(inside);
+  side.offset = reserve_for(inside);
   const dnnl::engine& engine = cpu_engine();
   const memory::desc& from = out ? inside : outside;
   const memory::desc& to = out ? outside : inside;
@@ -224,8 +221,8 @@ ConvPlan::Side ConvPlan::side(const memory::desc& outside,
   return side;
 }
 
-void ConvPlan::execute(void* x, void* filter, void* y, void* workspace,
-                       void* bias) const {
+void PrimitivePlan::execute(void* x, void* filter, void* y, void* workspace,
+                            void* bias) const {
   const auto place = [&](int64_t offset) -> void* {
     return static_cast<char*>(workspace) + offset;
   };

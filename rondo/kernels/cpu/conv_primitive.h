@@ -1,12 +1,13 @@
 // ConvPrimitive: a convolution of oneDNN's for one shape.
-// ConvPlan: the same with what brings tensors into its formats and back, where
-// they are not blocked already.
+// PrimitivePlan: the same with what brings tensors into its formats and back,
+// where they are not blocked already.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <vector>
 
+#include "rondo/kernels/cpu/conv_plan.h"
 #include "rondo/kernels/cpu/conv_shape.h"
 #include "rondo/kernels/cpu/epilogue.h"
 #include "rondo/kernels/cpu/primitive_calls.h"
@@ -62,32 +63,17 @@ class ConvPrimitive {
   PrimitiveCalls calls_;
 };
 
-// Takes and gives tensors in the plain formats. Fixed once made; any number of
-// threads at once. Throws dnnl::error where oneDNN has nothing for the type.
-class ConvPlan {
+// Throws dnnl::error where oneDNN has nothing for the type.
+class PrimitivePlan final : public ConvPlan {
  public:
-  // Which images come blocked, and whether the result may be given so.
-  struct Blocked {
-    bool x = false;
-    bool y = false;
-    bool result = false;
-    bool operator==(const Blocked&) const = default;
-  };
   // `winograd`: by Winograd's minimal filtering where that is faster. Only a
   // forward convolution has an epilogue.
-  ConvPlan(ConvDirection direction, const ConvShape& shape,
-           dnnl::memory::data_type type, bool winograd,
-           const Epilogue& epilogue, Blocked blocked);
-
-  const ConvPrimitive& primitive() const { return primitive_; }
-  // Whether the image that it makes is blocked.
-  bool gives_blocked() const { return gives_blocked_; }
-  // Bytes of memory that execute() needs for itself, aligned to kAlignment.
-  int64_t workspace_bytes() const { return workspace_bytes_; }
-  static constexpr int64_t kAlignment = 64;
+  PrimitivePlan(ConvDirection direction, const ConvShape& shape,
+                dnnl::memory::data_type type, bool winograd,
+                const Epilogue& epilogue, Blocked blocked);
 
   void execute(void* x, void* filter, void* y, void* workspace,
-               void* bias) const;
+               void* bias) const override;
 
  private:
   // A tensor as it comes and as the primitive has it; `reorder` between them
@@ -99,12 +85,10 @@ class ConvPlan {
   };
   Side side(const dnnl::memory::desc& outside, const dnnl::memory::desc& inside,
             bool out);
-  int64_t reserve(const dnnl::memory::desc& desc);
+  int64_t reserve_for(const dnnl::memory::desc& desc);
 
   const ConvDirection direction_;
   ConvPrimitive primitive_;
-  bool gives_blocked_ = false;
-  int64_t workspace_bytes_ = 0;
   Side x_;
   Side filter_;
   Side y_;
