@@ -5,8 +5,8 @@
 
 namespace rondo {
 
-// Takes and gives tensors in the formats of the operation, or blocked. Fixed once
-// made; any number of threads at once.
+// Takes and gives tensors in the formats of the operation, or blocked. Fixed
+// once made; any number of threads at once.
 class ConvPlan {
  public:
   // Which images come blocked, and whether the result may be given so.
@@ -25,8 +25,8 @@ class ConvPlan {
   int64_t workspace_bytes() const { return workspace_bytes_; }
   static constexpr int64_t kAlignment = 64;
 
-  // Writes the tensor that the direction is about from the other two. `bias` has
-  // an element for each channel out where the epilogue has one.
+  // Writes the tensor that the direction is about from the other two. `bias`
+  // has an element for each channel out where the epilogue has one.
   virtual void execute(void* x, void* filter, void* y, void* workspace,
                        void* bias) const = 0;
 

@@ -48,8 +48,7 @@ bool WinogradConv::suits(ConvDirection direction, const ConvShape& s,
                           (to_filter || blocked.result));
   return s.groups == 1 && suits(s.height) && suits(s.width) &&
          s.in_channels % kBlock == 0 && s.out_channels % kBlock == 0 &&
-         s.batch * s.height.out * s.width.out >=
-             kLeastTiles * kOut * kOut &&
+         s.batch * s.height.out * s.width.out >= kLeastTiles * kOut * kOut &&
          in_vectors &&
          (!epilogue.activation ||
           *epilogue.activation == dnnl::algorithm::eltwise_relu);
@@ -82,8 +81,8 @@ WinogradConv::WinogradConv(ConvDirection direction, const ConvShape& s,
   groups_ = up(all_tiles_, group_) / group_;
   parts_ = std::min<int64_t>(intra_op_threads(), groups_);
   filter_matrix_ = source_.channels * result_.channels + kBlock;
-  filters_at_ = reserve(kPlaces * filter_matrix_ * kFloat *
-                        (to_filter ? parts_ : 1));
+  filters_at_ =
+      reserve(kPlaces * filter_matrix_ * kFloat * (to_filter ? parts_ : 1));
   sources_at_ = reserve(kPlaces * matrix(source_.channels) * kFloat * parts_);
   results_at_ = reserve(kPlaces * matrix(result_.channels) * kFloat * parts_);
 }
@@ -137,12 +136,14 @@ void WinogradConv::gather_source(float* source, Group group, float* to) const {
     for (int64_t k = 0; k < kPlaces; ++k)
       tile[k] = or_zeros(source_.at(source, n, i - before_[0] + k / kTile,
                                     j - before_[1] + k % kTile));
-    winograd::tile_to_places(tile, source_.channels, row(to, t, source_.channels));
+    winograd::tile_to_places(tile, source_.channels,
+                             row(to, t, source_.channels));
   });
 }
 
-// To matrices with a row for each channel of the source and a column for each of
-// the result. The gradient's are those of the filter turned round, transposed.
+// To matrices with a row for each channel of the source and a column for each
+// of the result. The gradient's are those of the filter turned round,
+// transposed.
 void WinogradConv::transform_filter(const float* filter, float* to) const {
   const bool turned = direction_ == ConvDirection::kBackwardInput;
   const int64_t in = turned ? result_.channels : source_.channels;
@@ -160,9 +161,8 @@ void WinogradConv::transform_filter(const float* filter, float* to) const {
     std::vector<float> rows(static_cast<size_t>(kBlock * kPlaces * out));
     for (int64_t first = begin; first < end; first += kBlock) {
       for (int64_t c = 0; c < kBlock; ++c)
-        winograd::filter_to_places(
-            last + (first + c) * out, -in * out, out,
-            {rows.data() + c * kPlaces * out, out});
+        winograd::filter_to_places(last + (first + c) * out, -in * out, out,
+                                   {rows.data() + c * kPlaces * out, out});
       for (int64_t k = 0; k < kPlaces; ++k)
         for (int64_t o = 0; o < out; ++o)
           for (int64_t c = 0; c < kBlock; ++c)
@@ -186,16 +186,16 @@ void WinogradConv::convolve(float* source, const float* filter, float* result,
       float* const rows_in = part.sources + k * matrix(in);
       std::fill(rows_in + group.count * in, rows_in + rows * in, 0.F);
       winograd::multiply({.a = rows_in,
-                .a_row = in,
-                .a_k = 1,
-                .b = part.filters + k * filter_matrix_,
-                .b_k = out,
-                .to = part.results + k * matrix(out),
-                .to_row = out,
-                .rows = rows,
-                .inner = in,
-                .columns = out,
-                .add = false});
+                          .a_row = in,
+                          .a_k = 1,
+                          .b = part.filters + k * filter_matrix_,
+                          .b_k = out,
+                          .to = part.results + k * matrix(out),
+                          .to_row = out,
+                          .rows = rows,
+                          .inner = in,
+                          .columns = out,
+                          .add = false});
     }
     each_tile(group, [&](int64_t t, int64_t n, int64_t i, int64_t j) {
       Channels to[kOut * kOut];
@@ -215,29 +215,28 @@ void WinogradConv::filter_gradient(float* source, float* filter, float* result,
     each_tile(group, [&](int64_t t, int64_t n, int64_t i, int64_t j) {
       Channels from[kOut * kOut];
       for (int64_t k = 0; k < kOut * kOut; ++k)
-        from[k] =
-            or_zeros(result_.at(result, n, i + k / kOut, j + k % kOut));
+        from[k] = or_zeros(result_.at(result, n, i + k / kOut, j + k % kOut));
       winograd::result_to_places(from, out, row(part.results, t, out));
     });
     for (int64_t k = 0; k < kPlaces; ++k)
       winograd::multiply({.a = part.sources + k * matrix(in),
-                .a_row = 1,
-                .a_k = in,
-                .b = part.results + k * matrix(out),
-                .b_k = out,
-                .to = part.filters + k * filter_matrix_,
-                .to_row = out,
-                .rows = in,
-                .inner = group.count,
-                .columns = out,
-                .add = group.first != part.first * group_});
+                          .a_row = 1,
+                          .a_k = in,
+                          .b = part.results + k * matrix(out),
+                          .b_k = out,
+                          .to = part.filters + k * filter_matrix_,
+                          .to_row = out,
+                          .rows = in,
+                          .inner = group.count,
+                          .columns = out,
+                          .add = group.first != part.first * group_});
   });
   const auto sums = reinterpret_cast<float*>(workspace + filters_at_);
   parallel_for(in, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c)
       winograd::places_to_filter({sums + c * out, filter_matrix_}, parts_,
-                       kPlaces * filter_matrix_, out, filter + c * out,
-                       in * out);
+                                 kPlaces * filter_matrix_, out,
+                                 filter + c * out, in * out);
   });
 }
 

@@ -1,5 +1,5 @@
-// WinogradConv: convolutions with filters of 5x5 by Winograd's minimal filtering,
-// which oneDNN has for 3x3 alone.
+// WinogradConv: convolutions with filters of 5x5 by Winograd's minimal
+// filtering, which oneDNN has for 3x3 alone.
 #pragma once
 
 #include "rondo/base/function_ref.h"
@@ -32,8 +32,8 @@ class WinogradConv final : public ConvPlan {
     // The channels of an element, which have no address where it is outside.
     winograd::Channels at(float* data, int64_t n, int64_t i, int64_t j) const;
   };
-  // The tiles [first, first + count) of all images. Those of a group are the rows
-  // of 36 matrices, a column for each channel.
+  // The tiles [first, first + count) of all images. Those of a group are the
+  // rows of 36 matrices, a column for each channel.
   struct Group {
     int64_t first;
     int64_t count;
@@ -47,8 +47,8 @@ class WinogradConv final : public ConvPlan {
     float* results;
   };
 
-  // Floats from one matrix to the next; not a power of two, since caches hold few
-  // lines at such distances.
+  // Floats from one matrix to the next; not a power of two, since caches hold
+  // few lines at such distances.
   int64_t matrix(int64_t channels) const {
     return group_ * channels + winograd::kBlock;
   }
@@ -58,9 +58,8 @@ class WinogradConv final : public ConvPlan {
   void each_group(char* workspace,
                   FunctionRef<void(const Part&, Group)> f) const;
   // f(number within the group, image, row and column of the result)
-  void each_tile(
-      Group group,
-      FunctionRef<void(int64_t, int64_t, int64_t, int64_t)> f) const;
+  void each_tile(Group group,
+                 FunctionRef<void(int64_t, int64_t, int64_t, int64_t)> f) const;
 
   void gather_source(float* source, Group group, float* to) const;
   void convolve(float* source, const float* filter, float* result,

@@ -231,8 +231,8 @@ HWY_INLINE void multiply_part(const Product& p, const float* HWY_RESTRICT a,
   for (int64_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
     for (int64_t v = 0; v < kCount; ++v)
-      sum[r][v] = p.add ? hn::LoadU(d, to + r * p.to_row + v * kLanes)
-                        : hn::Zero(d);
+      sum[r][v] =
+          p.add ? hn::LoadU(d, to + r * p.to_row + v * kLanes) : hn::Zero(d);
   for (int64_t k = 0; k < p.inner; ++k) {
     Vec from[kCount];
 #pragma GCC unroll 4

@@ -1,10 +1,10 @@
 // The loops of Winograd's F(2x2, 5x5), by vectors of channels.
 //
 // Images are cut into tiles of 2x2 elements of the result, each of which comes
-// from 6x6 elements of what is convolved. Tile, filter and result are brought to
-// 36 places where a convolution is a product of each channel's number with each
-// filter's: 9 products for an element instead of 25. What is there are the values
-// of polynomials at six points, in both directions.
+// from 6x6 elements of what is convolved. Tile, filter and result are brought
+// to 36 places where a convolution is a product of each channel's number with
+// each filter's: 9 products for an element instead of 25. What is there are the
+// values of polynomials at six points, in both directions.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ void result_to_places(const Channels* result, int64_t channels, Places to);
 // (backwards where that is below 0).
 void filter_to_places(const float* filter, int64_t step, int64_t channels,
                       Places to);
-// For the gradient: adds up `count` sets of places, `next` floats from one to the
-// next.
+// For the gradient: adds up `count` sets of places, `next` floats from one to
+// the next.
 void places_to_filter(Places from, int64_t count, int64_t next,
                       int64_t channels, float* filter, int64_t step);
 
