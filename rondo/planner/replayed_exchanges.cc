@@ -147,7 +147,7 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
         connect_servers(env, {.mode = KvMode::kSync}, method.name(), settings,
                         method.by_keys()
                             ? ServerTraffic()
-                            : ServerTraffic{kServedPart, kServedAtOnce}));
+                            : ServerTraffic{kServedPart, kServedAtOnce, true}));
     if (servers->servers() != method.spare)
       return error(Code::kInvalidArgument,
                    "{} needs {} servers, and the job has {}", method.name(),

@@ -97,8 +97,9 @@ Status KvWorker::add(const std::vector<Key>& keys,
     one->key = keys[i];
     if (!initial.empty())
       RONDO_RETURN_IF_ERROR(check(*one, initial[i], "the initial value"));
+    const int64_t flow = options_.in_order ? 0 : flows_++;
     const MutexLock lock(one->mutex);
-    for (const KeyPart& part : parts[i]) one->parts.push_back({part});
+    for (const KeyPart& part : parts[i]) one->parts.push_back({part, flow});
     added.push_back(one);
   }
   std::vector<bool> mine(keys.size(), false);
@@ -264,13 +265,15 @@ void KvWorker::send_push(const Part& part, const PushOptions& options,
     call.into = {to};
   }
   link(part.range)
-      .call(call, deadline(),
-            [work, to, made = part.made,
-             pulls = push.pulls](const Result<LinkAnswer>& answer) {
-              Status status = note(answer, *made);
-              if (status.ok() && pulls) status = place(answer, to);
-              work.finish_part(status);
-            });
+      .call(
+          call, deadline(),
+          [work, to, made = part.made,
+           pulls = push.pulls](const Result<LinkAnswer>& answer) {
+            Status status = note(answer, *made);
+            if (status.ok() && pulls) status = place(answer, to);
+            work.finish_part(status);
+          },
+          part.flow);
 }
 
 void KvWorker::next_step(Added& added) {
@@ -351,11 +354,13 @@ KvWork KvWorker::pull_into(std::string_view key, int slot, const Tensor& into,
                                             .slot = slot};
                         const Tensor to = part_of(into, part.range);
                         link(part.range)
-                            .call({kv::kPull, pull.encode(), {}, {to}},
-                                  deadline(),
-                                  [work, to](const Result<LinkAnswer>& answer) {
-                                    work.finish_part(place(answer, to));
-                                  });
+                            .call(
+                                {kv::kPull, pull.encode(), {}, {to}},
+                                deadline(),
+                                [work, to](const Result<LinkAnswer>& answer) {
+                                  work.finish_part(place(answer, to));
+                                },
+                                part.flow);
                       });
 }
 
@@ -375,9 +380,12 @@ KvWork KvWorker::set(std::string_view key, const Tensor& value,
         for (const Tensor& one : all)
           call.tensors.push_back(part_of(one, part.range));
         link(part.range)
-            .call(call, deadline(), [work](const Result<LinkAnswer>& answer) {
-              work.finish_part(answer.status());
-            });
+            .call(
+                call, deadline(),
+                [work](const Result<LinkAnswer>& answer) {
+                  work.finish_part(answer.status());
+                },
+                part.flow);
       });
 }
 

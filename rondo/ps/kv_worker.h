@@ -42,9 +42,15 @@ struct KvWorkerOptions {
   // starts again.
   Duration server_patience = Duration::max();
   size_t most_part_bytes = ShardOptions().most_part_bytes;
-  // Bytes of pushes to one server that it has not answered yet, above which
-  // further ones wait here and not on the way; 0: any number.
-  size_t most_under_way = 0;
+  // Bytes of a key's pushes to one server that it has not answered yet, above
+  // which further ones wait here and not on the way; 0: any number. A server
+  // answers when all workers have pushed a part: who is far ahead only takes
+  // the link to it from those who are not. Enough for parts to arrive, to be
+  // added up and to be answered at the same time.
+  size_t most_under_way = 4 * ShardOptions().most_part_bytes;
+  // All workers push all keys in the same order: the limit is for all keys
+  // together. Else two workers might wait for each other's next key for ever.
+  bool in_order = false;
 };
 
 // `highest` becomes this number unless it is higher.
@@ -66,11 +72,12 @@ struct PushOptions {
   KvWork::Done done = {};
 };
 
-// Calls return at once; what is sent goes in the order of the calls, so values
-// come in the order in which they are asked for. A call's tensors are used
-// until its work is over, and gradients must not be changed before. Of each key
-// at most 64 pushes of the synchronous mode, and 1024 pulls, may be under way.
-// Thread-safe.
+// Calls return at once; what is sent about a key goes in the order of the
+// calls, so its values come in the order in which they are asked for. Other
+// keys may come before those of which much is under way. A call's tensors are
+// used until its work is over, and gradients must not be changed before. Of
+// each key at most 64 pushes of the synchronous mode, and 1024 pulls, may be
+// under way. Thread-safe.
 class KvWorker {
  public:
   // Finds the servers through the store.
@@ -146,6 +153,7 @@ class KvWorker {
  private:
   struct Part {
     KeyPart range;
+    int64_t flow = 0;  // of calls to its server, as ServerLink has it
     int64_t number = 0;
     int64_t sequence = 0;  // of the last push
     // Which version push_pull_rows() has seen. Answers note it.
@@ -211,6 +219,7 @@ class KvWorker {
 
   const KvWorkerOptions options_;
   const pid_t pid_ = ::getpid();  // whose the connections and threads are
+  std::atomic<int64_t> flows_ = 0;
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<Added>, std::less<>> keys_
       RONDO_GUARDED_BY(mutex_);

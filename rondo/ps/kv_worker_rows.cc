@@ -147,12 +147,14 @@ void KvWorker::send_rows(const Part& part, const PushOptions& options,
   const size_t row_bytes =
       static_cast<size_t>(tensors[0].shape()[1]) * size_of(tensors[0].dtype());
   link(part.range)
-      .call({kv::kPush, push.encode(), std::move(tensors)}, deadline(),
-            [work, row_bytes, &changed, seen = part.seen,
-             made = part.made](const Result<LinkAnswer>& answer) {
-              work.finish_part(
-                  take_rows(answer, row_bytes, changed, *seen, *made));
-            });
+      .call(
+          {kv::kPush, push.encode(), std::move(tensors)}, deadline(),
+          [work, row_bytes, &changed, seen = part.seen,
+           made = part.made](const Result<LinkAnswer>& answer) {
+            work.finish_part(
+                take_rows(answer, row_bytes, changed, *seen, *made));
+          },
+          part.flow);
 }
 
 KvWork KvWorker::push_pull_rows(std::string_view key, const Tensor& indices,
@@ -215,11 +217,13 @@ KvWork KvWorker::pull_rows(std::string_view key, const Tensor& indices,
                             .by_rows = true};
         const RowsOfPart& some = found->parts[p];
         link(part.range)
-            .call({kv::kPull, pull.encode(), {some.indices}}, deadline(),
-                  [work, into, row_bytes,
-                   places = some.places](const Result<LinkAnswer>& answer) {
-                    work.finish_part(scatter(answer, places, row_bytes, into));
-                  });
+            .call(
+                {kv::kPull, pull.encode(), {some.indices}}, deadline(),
+                [work, into, row_bytes,
+                 places = some.places](const Result<LinkAnswer>& answer) {
+                  work.finish_part(scatter(answer, places, row_bytes, into));
+                },
+                part.flow);
       });
 }
 

@@ -112,11 +112,13 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
   return link;
 }
 
-void ServerLink::call(const LinkCall& what, Deadline deadline,
-                      const Done& done) {
+void ServerLink::call(const LinkCall& what, Deadline deadline, const Done& done,
+                      int64_t flow) {
   Status failure;
   {
     const MutexLock order(order_);
+    // Who has left pushes no more.
+    if (what.method == kv::kLeave) send_all_waiting();
     std::shared_ptr<Link> link;
     uint64_t number = 0, generation = 0;
     {
@@ -126,18 +128,17 @@ void ServerLink::call(const LinkCall& what, Deadline deadline,
         if (what.method == kv::kLeave) left_ = true;
         if (what.method == kv::kReturn) left_ = false;
         number = next_++;
-        size_t bytes = 0;
-        for (const Tensor& tensor : what.tensors) bytes += tensor.bytes();
-        const bool waits = has_to_wait(bytes);
-        open_.try_emplace(
-            number, Open{what, deadline, Deadline(deadline.left() + kGrace),
-                         done, bytes, !waits});
-        if (waits)
-          waiting_.push_back(number);
+        Open one{what, deadline, Deadline(deadline.left() + kGrace), done,
+                 flow};
+        for (const Tensor& tensor : what.tensors) one.bytes += tensor.bytes();
+        one.sent = !has_to_wait(one);
+        if (one.sent)
+          flows_[flow].under_way += one.bytes;
         else
-          under_way_ += bytes;
+          flows_[flow].waiting.push_back(number);
         // Else it is sent when there is a connection again.
-        if (!broken_ && !waits) link = link_;
+        if (!broken_ && one.sent) link = link_;
+        open_.try_emplace(number, std::move(one));
         generation = generation_;
       }
     }
@@ -146,37 +147,47 @@ void ServerLink::call(const LinkCall& what, Deadline deadline,
   if (!failure.ok()) done(failure);
 }
 
-bool ServerLink::has_to_wait(size_t bytes) const {
-  if (options_.most_under_way == 0 || bytes == 0) return false;
-  return !waiting_.empty() || !has_room(bytes);
+bool ServerLink::has_to_wait(const Open& one) {
+  if (options_.most_under_way == 0 || one.flow == kNoFlow) return false;
+  const Flow& flow = flows_[one.flow];
+  return !flow.waiting.empty() || !has_room(flow, one.bytes);
 }
 
-bool ServerLink::has_room(size_t bytes) const {
-  return under_way_ == 0 || under_way_ + bytes <= options_.most_under_way;
+bool ServerLink::has_room(const Flow& flow, size_t bytes) const {
+  return flow.under_way == 0 || bytes == 0 ||
+         flow.under_way + bytes <= options_.most_under_way;
 }
 
-void ServerLink::send_waiting() {
-  if (options_.most_under_way == 0) return;
-  const MutexLock order(order_);
+void ServerLink::send_all_waiting() {
+  std::vector<int64_t> all;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [number, flow] : flows_) all.push_back(number);
+  }
+  for (const int64_t flow : all) send_waiting(flow, true);
+}
+
+void ServerLink::send_waiting(int64_t number_of_flow, bool all) {
   for (;;) {
     std::shared_ptr<Link> link;
     uint64_t number = 0, generation = 0;
     LinkCall call;
     {
       const MutexLock lock(mutex_);
-      if (waiting_.empty()) return;
-      number = waiting_.front();
+      Flow& flow = flows_[number_of_flow];
+      if (flow.waiting.empty()) return;
+      number = flow.waiting.front();
       const auto at = open_.find(number);
       if (at != open_.end()) {
         Open& one = at->second;
-        if (!has_room(one.bytes)) return;
-        under_way_ += one.bytes;
+        if (!all && !has_room(flow, one.bytes)) return;
+        flow.under_way += one.bytes;
         one.sent = true;
         call = one.call;
         if (!broken_) link = link_;
         generation = generation_;
       }
-      waiting_.pop_front();
+      flow.waiting.pop_front();
     }
     if (link) send(*link, generation, number, call);
   }
@@ -207,9 +218,12 @@ void ServerLink::answered(uint64_t generation, uint64_t number,
     if (at == open_.end()) return;
     one = std::move(at->second);
     open_.erase(at);
-    under_way_ -= one.bytes;
+    flows_[one.flow].under_way -= one.bytes;
   }
-  send_waiting();
+  if (one.flow != kNoFlow) {
+    const MutexLock order(order_);
+    send_waiting(one.flow);
+  }
   one.done(std::move(answer));
 }
 
@@ -297,7 +311,7 @@ void ServerLink::expire() {
       const Open& one = at->second;
       const auto here = at++;
       if ((broken_ ? one.deadline : one.last).passed()) {
-        if (one.sent) under_way_ -= one.bytes;
+        if (one.sent) flows_[one.flow].under_way -= one.bytes;
         late.insert(open_.extract(here));
       }
     }
@@ -307,7 +321,10 @@ void ServerLink::expire() {
     broken_ = true;
   }
   end(silent);
-  send_waiting();
+  for (auto& [number, one] : late) {
+    const MutexLock order(order_);
+    send_waiting(one.flow);
+  }
   for (auto& [number, one] : late)
     one.done(error(Code::kTimeout, "{} did not answer in time{}{}", name(),
                    trouble.ok() ? "" : ": ", trouble.message()));
@@ -318,8 +335,7 @@ void ServerLink::fail_all(const Status& why) {
   {
     const MutexLock lock(mutex_);
     all.swap(open_);
-    waiting_.clear();
-    under_way_ = 0;
+    flows_.clear();
   }
   for (auto& [number, one] : all) one.done(why);
 }

@@ -30,11 +30,12 @@ class ServerLink {
     bool shares_memory = true;
     // A server that cannot be reached for so long is lost, and all calls fail.
     Duration patience = Duration::max();
-    // Bytes of tensors in calls that have no answer yet, above which further
-    // ones wait; 0: any number. One call may always be under way.
+    // Bytes of tensors in a flow's calls that have no answer yet, above which
+    // further ones wait; 0: any number. One call may always be under way.
     size_t most_under_way = 0;
   };
   using Done = std::function<void(Result<LinkAnswer>)>;
+  static constexpr int64_t kNoFlow = -1;  // of calls that never wait
 
   explicit ServerLink(Options options);
   // Fails what is under way.
@@ -44,8 +45,10 @@ class ServerLink {
   Status connect(Deadline deadline);
   // `done` is called once, on a thread of this object, at the deadline at the
   // latest but for a moment; or 5 s later where the server cannot be reached
-  // and an attempt was under way that began before the call.
-  void call(const LinkCall& what, Deadline deadline, const Done& done);
+  // and an attempt was under way that began before the call. Calls of one flow
+  // go in their order; others do not wait for them.
+  void call(const LinkCall& what, Deadline deadline, const Done& done,
+            int64_t flow = kNoFlow);
 
  private:
   struct Open {
@@ -53,16 +56,23 @@ class ServerLink {
     Deadline deadline = Deadline::never();  // while it cannot be reached
     Deadline last = Deadline::never();      // else: it answers in time itself
     Done done;
+    int64_t flow = kNoFlow;
     size_t bytes = 0;  // of its tensors
     bool sent = true;
   };
+  struct Flow {
+    size_t under_way = 0;  // bytes of those sent
+    // Those that wait for answers to others; some may be over.
+    std::deque<uint64_t> waiting;
+  };
 
-  // Whether a call of so many bytes waits for others.
-  bool has_to_wait(size_t bytes) const RONDO_REQUIRES(mutex_);
-  // Whether so many bytes more may be under way, where there is a limit.
-  bool has_room(size_t bytes) const RONDO_REQUIRES(mutex_);
-  // Sends what has waited for answers.
-  void send_waiting();
+  // Whether a call waits for others of its flow.
+  bool has_to_wait(const Open& one) RONDO_REQUIRES(mutex_);
+  // Whether so many bytes more may be under way.
+  bool has_room(const Flow& flow, size_t bytes) const RONDO_REQUIRES(mutex_);
+  // Sends what has waited for answers, or all that waits.
+  void send_waiting(int64_t flow, bool all = false) RONDO_REQUIRES(order_);
+  void send_all_waiting() RONDO_REQUIRES(order_);
   Result<std::shared_ptr<Link>> reach(Deadline deadline);
   void send(Link& link, uint64_t generation, uint64_t number,
             const LinkCall& call);
@@ -91,9 +101,7 @@ class ServerLink {
   uint64_t history_ RONDO_GUARDED_BY(mutex_) = 0;
   uint64_t next_ RONDO_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Open> open_ RONDO_GUARDED_BY(mutex_);
-  // Of these that wait for answers to others; some may be over.
-  std::deque<uint64_t> waiting_ RONDO_GUARDED_BY(mutex_);
-  size_t under_way_ RONDO_GUARDED_BY(mutex_) = 0;  // bytes of those sent
+  std::map<int64_t, Flow> flows_ RONDO_GUARDED_BY(mutex_);
   std::shared_ptr<Link> link_ RONDO_GUARDED_BY(mutex_);
   uint64_t generation_ RONDO_GUARDED_BY(mutex_) = 0;  // of link_
   // While it cannot be reached: since when.

@@ -16,11 +16,12 @@ const std::vector<Key> kMean = {
     {.name = "mean", .shape = {4}, .reduces = ReduceOp::kAvg}};
 
 std::unique_ptr<KvWorker> limited(const TestCluster& cluster, int worker,
-                                  size_t most_under_way) {
+                                  size_t most_under_way,
+                                  const std::vector<Key>& keys = kMean) {
   KvWorkerOptions options = cluster.worker_options(worker);
   options.most_under_way = most_under_way;
   auto made = KvWorker::connect(std::move(options)).value();
-  made->add(kMean).value();
+  made->add(keys).value();
   return made;
 }
 
@@ -71,6 +72,64 @@ TEST(ServerLink, WhatIsKeptBackSurvivesAServersRestart) {
   for (size_t i = 0; i < first.size(); ++i) {
     first[i].wait(soon()).value();
     second[i].wait(soon()).value();
+  }
+}
+
+// None of them is answered before both have pushed it.
+TEST(ServerLink, WorkersMayPushKeysInDifferentOrders) {
+  const TestCluster cluster(with_rules({.workers = 2}));
+  const std::vector<Key> keys = {
+      {.name = "a", .shape = {4}, .reduces = ReduceOp::kAvg},
+      {.name = "b", .shape = {4}, .reduces = ReduceOp::kAvg}};
+  auto one = limited(cluster, 0, 1, keys), other = limited(cluster, 1, 1, keys);
+  std::vector<Tensor> into;
+  std::vector<KvWork> works;
+  const auto push = [&](KvWorker& worker, const std::string& key) {
+    for (const float value : {1.0F, 2.0F, 3.0F}) {
+      into.push_back(Tensor::full({4}, value));
+      works.push_back(worker.push_pull(key, into.back(), into.back()));
+    }
+  };
+  push(*one, "a");
+  push(*one, "b");
+  push(*other, "b");
+  push(*other, "a");
+  for (size_t i = 0; i < works.size(); ++i) {
+    works[i].wait(soon()).value();
+    EXPECT_THAT(values(into[i]), Each(static_cast<float>(i % 3 + 1)));
+  }
+}
+
+TEST(ServerLink, APullIsBehindPushesThatAreKeptBack) {
+  KvRules rules{.mode = KvMode::kAsync, .workers = 1};
+  rules.optimizer = KvOptimizer::gradient_descent(1);
+  const TestCluster cluster(with_rules(rules));
+  KvWorkerOptions options = cluster.worker_options(0);
+  options.most_under_way = 1;
+  auto worker = KvWorker::connect(std::move(options)).value();
+  worker->add({{.name = "w", .shape = {4}}}, {Tensor::zeros({4})}).value();
+  const Tensor gradient = Tensor::full({4}, -1.0F), w = Tensor::empty({4});
+  worker->pull("w", w).wait(soon()).value();
+  for (int i = 0; i < 20; ++i) worker->push("w", gradient);
+  worker->pull("w", w).wait(soon()).value();
+  EXPECT_THAT(values(w), Each(20.0F));
+}
+
+TEST(ServerLink, WhoLeavesHasPushedAll) {
+  const TestCluster cluster(with_rules({.workers = 2}));
+  auto a = limited(cluster, 0, 1), b = limited(cluster, 1, 1);
+  const Tensor three = Tensor::full({4}, 3.0F);
+  for (int i = 0; i < 10; ++i) a->push("mean", three);
+  a->leave(soon()).value();
+  std::vector<Tensor> into;
+  std::vector<KvWork> works;
+  for (int i = 0; i < 10; ++i) {
+    into.push_back(Tensor::full({4}, 1.0F));
+    works.push_back(b->push_pull("mean", into.back(), into.back()));
+  }
+  for (size_t i = 0; i < works.size(); ++i) {
+    works[i].wait(soon()).value();
+    EXPECT_THAT(values(into[i]), Each(2.0F));
   }
 }
 

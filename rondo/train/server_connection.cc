@@ -51,7 +51,8 @@ Result<std::unique_ptr<KvWorker>> connect_servers(
        .timeout = seconds(settings.timeout),
        .server_patience = patience,
        .most_part_bytes = traffic.most_part_bytes,
-       .most_under_way = traffic.most_under_way});
+       .most_under_way = traffic.most_under_way,
+       .in_order = traffic.in_order});
 }
 
 }  // namespace rondo

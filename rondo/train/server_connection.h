@@ -18,7 +18,8 @@ Result<int> servers_of_job(const Env& env);
 // KvWorkerOptions has it.
 struct ServerTraffic {
   size_t most_part_bytes = ShardOptions().most_part_bytes;
-  size_t most_under_way = 0;
+  size_t most_under_way = KvWorkerOptions().most_under_way;
+  bool in_order = false;
 };
 
 // Connects this rank to them. Servers learn the rules from rank 0; `strategy`
