@@ -26,6 +26,7 @@ struct Network {
   // Seconds at its rate that a link lets through at once after a pause, as a
   // shaper does. Wires do not.
   double burst = 0;
+  double burst_rate = 4e9;  // bytes a second of that
   int racks = 1;
   double uplink = 0;  // bytes a second of a rack; 0: as much as anybody sends
   // Between workers of one host, and of its memory.
@@ -59,7 +60,7 @@ struct Network {
   double part = 4 << 20;
   double hybrid_part = 64 << 10;
   // That a worker has sent to one of a hybrid's and got no answer to.
-  double hybrid_unanswered = 512 << 10;
+  double hybrid_unanswered = 256 << 10;
 
   // What is wrong, and what to change.
   Status check() const;

@@ -15,7 +15,8 @@ std::vector<Link> NetworkPaths::links() const {
   std::vector<Link> made;
   const auto add = [&](int count, double rate, double burst) {
     for (int i = 0; i < count; ++i)
-      made.push_back({.rate = rate, .burst = burst});
+      made.push_back(
+          {.rate = rate, .burst = burst, .burst_rate = network_.burst_rate});
   };
   add(2 * machines(), network_.link, network_.burst);
   add(ranks(), network_.local_rate, 0);

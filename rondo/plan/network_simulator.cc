@@ -59,16 +59,22 @@ void NetworkSimulator::add_acts(int rank) {
   Rank& state = ranks_[static_cast<size_t>(rank)];
   state.begin = static_cast<int>(acts_.size());
   const int count = static_cast<int>(operations_.size());
-  // Before all barriers: these are for those that wait for each other.
-  for (int op = 0; op < count; ++op)
+  int first = 0;
+  for (; first < count && operations_[static_cast<size_t>(first)].holds;
+       ++first) {
+    add_plan(rank, first);
+    acts_.push_back({.rank = rank, .operation = first});
+  }
+  // Before all other barriers: these are for those that wait for each other.
+  for (int op = first; op < count; ++op)
     if (apart(op)) add_plan(rank, op);
-  state.first_in_order = static_cast<int>(acts_.size());
-  for (int op = 0; op < count; ++op) {
+  bool behind = false;
+  for (int op = first; op < count; ++op) {
     if (apart(op)) continue;
-    if (options_.in_order &&
-        static_cast<int>(acts_.size()) > state.first_in_order)
+    if (options_.in_order && behind)
       acts_.push_back({.rank = rank, .operation = op});
     add_plan(rank, op);
+    behind = true;
   }
   state.end = static_cast<int>(acts_.size());
   state.limit = state.begin - 1;
@@ -252,8 +258,10 @@ void NetworkSimulator::pass(int rank) {
   while (state.limit < state.end &&
          !is_barrier(acts_[static_cast<size_t>(state.limit)].kind))
     ++state.limit;
-  state.unfinished = state.limit - std::max(first, state.first_in_order);
   const int limit = state.limit;
+  state.unfinished = 0;
+  for (int i = first; i < limit; ++i)
+    if (!apart(acts_[static_cast<size_t>(i)].operation)) ++state.unfinished;
   for (int i = first; i < limit; ++i) progress(i);
   go_on(rank);
 }

@@ -30,8 +30,11 @@ struct SimulatedOperation {
   std::vector<Plan> plans;    // by rank
   std::vector<double> ready;  // by rank: the second from which it takes part
   double element_bytes = 4;
-  // Waits for no other operation, and none waits for it.
+  // Waits for no other operation but those that hold it, and none waits for
+  // it.
   bool apart = false;
+  // A rank begins no other before it has finished this one. Only the first do.
+  bool holds = false;
 };
 
 struct NetworkSimulation {

@@ -151,6 +151,33 @@ TEST(NetworkSimulator, ASocketBeginsSlowlyAfterAPause) {
   EXPECT_GT(second(10), 0.3);
 }
 
+TEST(NetworkSimulator, WhatHoldsIsOverBeforeOthersBegin) {
+  const Network network = hosts(3);
+  const double one = kMega / 1e8;
+  auto first = messages(3, {{0, 1, kMega}});
+  auto apart = messages(3, {{0, 2, kMega}});
+  const auto in_order = messages(3, {{0, 1, kMega}});
+  apart.apart = true;
+  // The sockets of a link take turns.
+  EXPECT_GT(ends(network, {first, apart, in_order}, 1)[0], 1.5 * one);
+  first.holds = true;
+  EXPECT_NEAR(ends(network, {first, apart, in_order}, 1)[0], one, 0.1 * one);
+  EXPECT_NEAR(ends(network, {first, apart, in_order}, 2)[1], 3 * one,
+              0.3 * one);
+}
+
+TEST(NetworkSimulator, ABurstTakesTime) {
+  Network network = hosts(2);
+  network.burst = 0.1;
+  // Behind a pause, in which the shaper has got ready for it.
+  const auto one = messages(2, {{0, 1, kMega}}, 1);
+  for (const double rate : {1e9, 2e9}) {
+    network.burst_rate = rate;
+    EXPECT_NEAR(ends(network, {one}, 1)[0] - 1, kMega / rate,
+                0.3 * kMega / rate);
+  }
+}
+
 // That of earlier parts is hidden behind what still comes.
 TEST(NetworkSimulator, AServerTakesItsTimeForAPart) {
   Network network = hosts(2);

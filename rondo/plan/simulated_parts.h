@@ -145,9 +145,11 @@ struct Passage {
 
 struct Link {
   double rate = 1;
-  double burst = 0;  // seconds that it may be ahead of its rate
-  // The second at which it has sent all, at its rate.
+  double burst = 0;       // seconds that it may be ahead of its rate
+  double burst_rate = 1;  // bytes a second of what is
+  // The second at which it has sent all, at its rate, and at that of bursts.
   double free = 0;
+  double passed = 0;
   bool busy = false;
   double turn = 0;  // the tag of the stream that it serves
   // Streams with a block, by tag.
@@ -158,16 +160,20 @@ struct Link {
   // The second at which bytes are through that come to it at `now`.
   double send(double now, double bytes) {
     free = std::max(free, now - burst) + bytes / rate;
-    return std::max(now, free);
+    passed = std::max(passed, now) + bytes / (burst > 0 ? burst_rate : rate);
+    return std::max(passed, free);
+  }
+  // Of what was sent last.
+  double last_rate() const {
+    return burst > 0 && passed > free ? burst_rate : rate;
   }
 };
 
 // One rank's way through its plans.
 struct Rank {
   int begin = 0, end = 0;  // its acts
-  int first_in_order = 0;  // those before it wait for no barrier
   int limit = 0;           // the next barrier; acts before it may run
-  int unfinished = 0;      // of those
+  int unfinished = 0;      // of those, but for what is apart
 };
 
 struct Event {

@@ -259,7 +259,8 @@ void NetworkSimulator::travel(Passage& passage, int number) {
          static_cast<int>(passage.bytes));
     return;
   }
-  const double took = std::min(passage.end - now_, passage.bytes / link.rate);
+  const double took =
+      std::min(passage.end - now_, passage.bytes / link.last_rate());
   post(passage.end - took, Event::Kind::kHop, keep(passage));
 }
 

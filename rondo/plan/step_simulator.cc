@@ -117,6 +117,10 @@ class StepSimulator {
         operations.push_back(
             operation_of(exchange, std::move(plans), computation));
         operations.back().apart = apart;
+        // The strategy's own thread does that while servers have nothing.
+        operations.back().holds =
+            !apart && method_.kind == MethodKind::kHybrid &&
+            (operations.size() == 1 || operations.end()[-2].holds);
       };
       if (exchange.gather) {
         add(gather_plans(network_, count), false);

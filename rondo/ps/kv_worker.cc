@@ -83,6 +83,17 @@ int64_t KvWorker::timeout_ms() const {
 
 // ---- Keys -------------------------------------------------------------------
 
+std::vector<KeyPart> KvWorker::in_turn(std::vector<KeyPart> parts) const {
+  if (!options_.in_order) return parts;
+  std::vector<int> given(static_cast<size_t>(options_.servers));
+  std::vector<std::pair<int, KeyPart>> turns;
+  for (const KeyPart& part : parts)
+    turns.emplace_back(given[static_cast<size_t>(part.server)]++, part);
+  std::ranges::stable_sort(turns, {}, &std::pair<int, KeyPart>::first);
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = turns[i].second;
+  return parts;
+}
+
 Status KvWorker::add(const std::vector<Key>& keys,
                      const std::vector<Tensor>& initial) {
   if (!initial.empty() && initial.size() != keys.size())
@@ -99,7 +110,8 @@ Status KvWorker::add(const std::vector<Key>& keys,
       RONDO_RETURN_IF_ERROR(check(*one, initial[i], "the initial value"));
     const int64_t flow = options_.in_order ? 0 : flows_++;
     const MutexLock lock(one->mutex);
-    for (const KeyPart& part : parts[i]) one->parts.push_back({part, flow});
+    for (const KeyPart& part : in_turn(parts[i]))
+      one->parts.push_back({part, flow});
     added.push_back(one);
   }
   std::vector<bool> mine(keys.size(), false);

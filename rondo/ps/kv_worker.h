@@ -48,8 +48,9 @@ struct KvWorkerOptions {
   // the link to it from those who are not. Enough for parts to arrive, to be
   // added up and to be answered at the same time.
   size_t most_under_way = 4 * ShardOptions().most_part_bytes;
-  // All workers push all keys in the same order: the limit is for all keys
-  // together. Else two workers might wait for each other's next key for ever.
+  // All workers push all keys in the same order, without which two might wait
+  // for each other's next key for ever: the limit is for all keys together, and
+  // parts go to one server after another. No key is by rows.
   bool in_order = false;
 };
 
@@ -163,6 +164,10 @@ class KvWorker {
     std::shared_ptr<std::atomic<int64_t>> made =
         std::make_shared<std::atomic<int64_t>>(0);
   };
+  // Where workers push in order: what each server gets first, then what it gets
+  // next, and so on. What a worker's link lets through at once is then for all
+  // of them, and each can add up its first part when all workers have begun.
+  std::vector<KeyPart> in_turn(std::vector<KeyPart> parts) const;
   struct Added {
     Key key;
     Mutex mutex;  // held while calls about the key are sent

@@ -25,7 +25,7 @@ inline constexpr size_t kServedPart = size_t{64} << 10;
 // server always has something to add up and to answer; more would wait on the
 // way, and take the link from the other ranks, whose own part then has it to
 // itself one way while answers still come the other way.
-inline constexpr size_t kServedAtOnce = 8 * kServedPart;
+inline constexpr size_t kServedAtOnce = 4 * kServedPart;
 
 struct ServerShare {
   double share = 0;        // from 0 to 1
