@@ -71,6 +71,6 @@ function(rondo_library name)
     rondo_test_options(rondo_${name}_test)
     target_precompile_headers(rondo_${name}_test REUSE_FROM rondo_test_headers)
     gtest_discover_tests(rondo_${name}_test
-      TEST_PREFIX "${name}." PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+      TEST_PREFIX "${name}." PROPERTIES TIMEOUT 120 DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()

@@ -72,21 +72,24 @@ TEST(Prediction, RecommendsMemoryWithinAHost) {
   EXPECT_EQ(prediction.best_servers, 0);
 }
 
-TEST(Prediction, NobodyIsFasterThanTheRecommendedOne) {
-  for (const int hosts : {2, 4})
-    for (const int each : {1, 4})
-      for (const double rate : {12.5e6, 1.25e9}) {
-        const Network network{
-            .workers = hosts * each, .hosts = hosts, .link = rate};
-        const Prediction prediction = predict(network, vgg()).value();
-        const double chosen =
-            prediction.methods[prediction.recommended].step.step;
-        for (const MethodPrediction& one : prediction.methods)
-          if (one.method.spare == 0 && !one.method.bf16 &&
-              (one.step.by_messages || !is_lower_bound(one.method, network))) {
-            EXPECT_LE(chosen, 1.0101 * one.step.step) << one.method.name();
-          }
-      }
+// Hosts, workers on each, and bytes a second of a link.
+class Recommendation
+    : public testing::TestWithParam<std::tuple<int, int, double>> {};
+INSTANTIATE_TEST_SUITE_P(Networks, Recommendation,
+                         testing::Combine(testing::Values(2, 4),
+                                          testing::Values(1, 4),
+                                          testing::Values(12.5e6, 1.25e9)));
+
+TEST_P(Recommendation, NobodyIsFaster) {
+  const auto [hosts, each, rate] = GetParam();
+  const Network network{.workers = hosts * each, .hosts = hosts, .link = rate};
+  const Prediction prediction = predict(network, vgg()).value();
+  const double chosen = prediction.methods[prediction.recommended].step.step;
+  for (const MethodPrediction& one : prediction.methods)
+    if (one.method.spare == 0 && !one.method.bf16 &&
+        (one.step.by_messages || !is_lower_bound(one.method, network))) {
+      EXPECT_LE(chosen, 1.0101 * one.step.step) << one.method.name();
+    }
 }
 
 TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {

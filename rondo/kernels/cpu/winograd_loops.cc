@@ -1,5 +1,6 @@
 // Vectors are kept in arrays here, which those of unknown length cannot be.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_RVV)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 // Highway compiles this file once per instruction set by including it again.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "rondo/kernels/cpu/winograd_loops.cc"
