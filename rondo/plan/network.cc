@@ -1,5 +1,7 @@
 #include "rondo/plan/network.h"
 
+#include <algorithm>
+
 namespace rondo {
 namespace {
 
@@ -50,6 +52,11 @@ Network Network::for_messages() const {
   net.uplink *= payload;
   net.payload = 1;
   return net;
+}
+
+double Network::hybrid_unanswered() const {
+  constexpr int kAtServer = 12;  // parts of all workers
+  return hybrid_part * std::max(2, (kAtServer + workers - 1) / workers);
 }
 
 int Network::host_of(int worker) const { return place(worker, workers, hosts); }

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "rondo/rendezvous/job_env.h"
+#include "rondo/train/server_share.h"
 
 namespace rondo {
 namespace {
@@ -26,6 +27,12 @@ Result<int> servers_of_job(const Env& env) {
   RONDO_ASSIGN_OR_RETURN(const int64_t servers,
                          env.get_int("RONDO_SERVERS", 0, 0, 1 << 16));
   return static_cast<int>(servers);
+}
+
+ServerTraffic reducing_traffic(int ranks) {
+  return {.most_part_bytes = kServedPart,
+          .most_under_way = served_at_once(ranks),
+          .in_order = true};
 }
 
 Result<std::unique_ptr<KvWorker>> connect_servers(

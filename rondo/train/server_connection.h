@@ -22,6 +22,9 @@ struct ServerTraffic {
   bool in_order = false;
 };
 
+// That of servers which only reduce, for as many ranks.
+ServerTraffic reducing_traffic(int ranks);
+
 // Connects this rank to them. Servers learn the rules from rank 0; `strategy`
 // says in words how this rank trains, and all have to say the same. Before the
 // job's communicator is made: until a rank is here, servers wait.

@@ -18,14 +18,18 @@ namespace rondo {
 
 // Bytes that servers add up and give back at once: they answer when they have
 // as much from every rank. The smaller, the earlier the first answer; each
-// costs a message.
-inline constexpr size_t kServedPart = size_t{64} << 10;
+// costs a message. With the message's head it is one segment of TCP, 64 KB at
+// most: a few bytes more would be a segment of their own, which queues behind
+// those of all other sockets of the host.
+inline constexpr size_t kServedPart = size_t{60} << 10;
 
-// Bytes that a rank has sent to a server and got no answer to. Enough that the
-// server always has something to add up and to answer; more would wait on the
-// way, and take the link from the other ranks, whose own part then has it to
-// itself one way while answers still come the other way.
-inline constexpr size_t kServedAtOnce = 4 * kServedPart;
+// Bytes that a rank has sent to a server and got no answer to. From all ranks
+// together about twelve parts, so that the server always has something to add
+// up and to answer, and two from each at least. More would wait on the way:
+// before the first answer at a server's link, and later they would take the
+// link from the other ranks, whose own part then has it to itself one way while
+// answers still come the other way.
+RONDO_API size_t served_at_once(int ranks);
 
 struct ServerShare {
   double share = 0;        // from 0 to 1
