@@ -24,22 +24,40 @@ class StepSimulator {
 
   Result<StepTimes> run() {
     StepTimes times;
-    double products = 0;
+    times.computation = workload_.step_seconds;
     for (const PlannedExchange& exchange : exchanges_)
-      products += exchange.flops * (network_.workers - 1);
-    products /= workload_.flop_rate;
-    times.computation = workload_.step_seconds + products;
+      times.computation +=
+          exchange.flops * seconds_per_flop(network_, workload_);
     times.by_messages = blocks() <= options_.most_blocks;
-    RONDO_ASSIGN_OR_RETURN(times.communication, last_end(0, times.by_messages));
-    RONDO_ASSIGN_OR_RETURN(const double end,
-                           last_end(workload_.step_seconds, times.by_messages));
-    const double slowest = std::ranges::max(slowness_) * workload_.step_seconds;
-    times.step = std::max(slowest, end) + products;
-    times.exposed = times.step - times.computation;
+    RONDO_ASSIGN_OR_RETURN(const Ends at_once, ends(0, times.by_messages));
+    for (const std::vector<double>& end : at_once)
+      times.communication =
+          std::max(times.communication, std::ranges::max(end));
+    RONDO_ASSIGN_OR_RETURN(
+        const Ends ended, ends(workload_.step_seconds, times.by_messages));
+    for (int worker = 0; worker < network_.workers; ++worker)
+      times.step = std::max(times.step, step_of(worker, ended));
+    times.waiting =
+        (std::ranges::max(slowness_) - 1) * workload_.step_seconds;
+    times.exposed = times.step - times.computation - times.waiting;
     return times;
   }
 
  private:
+  // Seconds, by exchange and worker.
+  using Ends = std::vector<std::vector<double>>;
+
+  double step_of(int worker, const Ends& ended) const {
+    const auto at = static_cast<size_t>(worker);
+    const double computation = slowness_[at] * workload_.step_seconds;
+    const auto behind = seconds_behind(exchanges_, computation,
+                                       seconds_per_flop(network_, workload_));
+    std::vector<EndedExchange> own;
+    for (size_t i = 0; i < exchanges_.size(); ++i)
+      own.push_back({ended[i][at], behind[i]});
+    return end_of_step(backward_share(exchanges_) * computation,
+                       std::move(own));
+  }
   double bytes_of(const PlannedExchange& exchange) const {
     return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
   }
@@ -70,15 +88,15 @@ class StepSimulator {
     return kMost * blocks() <= options_.most_blocks / 2 ? kMost : 1;
   }
 
-  // The second at which the last exchange is over, when a worker of usual speed
-  // computes for so long.
-  Result<double> last_end(double computation, bool by_messages) const {
+  // When a worker of usual speed computes for so long.
+  Result<Ends> ends(double computation, bool by_messages) const {
     return by_messages ? by_plans(computation) : by_costs(computation);
   }
 
-  double by_costs(double computation) const {
+  Ends by_costs(double computation) const {
     const double slowest = std::ranges::max(slowness_);
-    double now = 0, last = 0;
+    double now = 0;
+    Ends ended;
     for (const PlannedExchange& exchange : exchanges_) {
       const double bytes = bytes_of(exchange);
       const ExchangeCost cost = exchange.gather
@@ -86,11 +104,11 @@ class StepSimulator {
                                     : reduction_cost(method_, network_, bytes);
       now =
           std::max(now, exchange.ready * computation * slowest) + cost.seconds;
-      last = std::max(last, now);
+      ended.emplace_back(slowness_.size(), now);
       // The links are free for the next before all of this has come back.
       now -= cost.startup;
     }
-    return last;
+    return ended;
   }
 
   SimulatedOperation operation_of(const PlannedExchange& exchange,
@@ -109,13 +127,16 @@ class StepSimulator {
     return operation;
   }
 
-  Result<double> by_plans(double computation) const {
+  Result<Ends> by_plans(double computation) const {
     std::vector<SimulatedOperation> operations;
-    for (const PlannedExchange& exchange : exchanges_) {
+    std::vector<size_t> exchange_of;  // by operation
+    for (size_t e = 0; e < exchanges_.size(); ++e) {
+      const PlannedExchange& exchange = exchanges_[e];
       const int64_t count = std::llround(exchange.bytes / 4);
       const auto add = [&](std::vector<Plan> plans, bool apart) {
         operations.push_back(
             operation_of(exchange, std::move(plans), computation));
+        exchange_of.push_back(e);
         operations.back().apart = apart;
         // The strategy's own thread does that while servers have nothing.
         operations.back().holds =
@@ -143,20 +164,23 @@ class StepSimulator {
             false);
     }
     RONDO_ASSIGN_OR_RETURN(
-        const auto ends,
+        const auto ended,
         simulate_network(network_, operations,
                          {.spare = method_.spare,
                           .beside = method_.beside,
                           .in_order = !method_.by_keys(),
                           .part = spare_part(method_, network_),
                           .unanswered = method_.kind == MethodKind::kHybrid
-                                            ? network_.hybrid_unanswered
+                                            ? network_.hybrid_unanswered()
                                             : 0,
                           .pieces = pieces()}));
-    double last = 0;
-    for (const std::vector<double>& end : ends)
-      last = std::max(last, std::ranges::max(end));
-    return last;
+    Ends found(exchanges_.size(), std::vector<double>(slowness_.size()));
+    for (size_t op = 0; op < ended.size(); ++op)
+      for (size_t worker = 0; worker < slowness_.size(); ++worker) {
+        double& end = found[exchange_of[op]][worker];
+        end = std::max(end, ended[op][worker]);
+      }
+    return found;
   }
 
   const Method& method_;
@@ -189,6 +213,33 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
                                  workload.flop_rate);
   return workload.buckets_for ? workload.buckets_for(network.workers)
                               : workload.buckets;
+}
+
+double seconds_per_flop(const Network& network, const Workload& workload) {
+  return (network.workers - 1) / workload.flop_rate;
+}
+
+std::vector<double> seconds_behind(std::span<const PlannedExchange> exchanges,
+                                   double computation,
+                                   double seconds_per_flop) {
+  std::vector<double> behind;
+  for (const PlannedExchange& one : exchanges)
+    behind.push_back(one.update * computation + one.flops * seconds_per_flop);
+  return behind;
+}
+
+double end_of_step(double backward, std::vector<EndedExchange> exchanges) {
+  std::ranges::sort(exchanges, {}, &EndedExchange::end);
+  double now = backward;
+  for (const EndedExchange& one : exchanges)
+    now = std::max(now, one.end) + one.behind;
+  return now;
+}
+
+double backward_share(std::span<const PlannedExchange> exchanges) {
+  double share = 1;
+  for (const PlannedExchange& one : exchanges) share -= one.update;
+  return share;
 }
 
 Result<StepTimes> simulate_step(const Method& method, const Network& network,

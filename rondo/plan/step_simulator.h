@@ -2,11 +2,14 @@
 //
 // Every worker computes for its own time, during which its exchanges become
 // ready one after another. A collective begins on a worker when its own part is
-// ready and the one before is over there; pushes to servers wait for nothing. A
-// step is over when the last worker has computed all and has all gradients.
+// ready and the one before is over there; pushes to servers wait for nothing.
+// What an exchange brings is multiplied, where it is factors, and updates its
+// variables: behind the backward pass, in the order in which it comes. A step
+// is over when the last worker has made all updates.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "rondo/plan/method.h"
@@ -33,7 +36,8 @@ struct StepOptions {
 struct StepTimes {
   double computation = 0;    // of a worker alone, products of factors included
   double communication = 0;  // of all exchanges, had they been ready at once
-  double exposed = 0;        // what a step takes beyond the computation
+  double waiting = 0;        // by which the slowest worker computes longer
+  double exposed = 0;        // what a step takes beyond both
   double step = 0;
   bool by_messages = false;
 
@@ -49,6 +53,24 @@ std::vector<double> slowness(int workers, const Stragglers& stragglers);
 std::vector<PlannedExchange> exchanges_by(const Method& method,
                                           const Network& network,
                                           const Workload& workload);
+
+// Of a factor's flops, for the factors of all other workers.
+double seconds_per_flop(const Network& network, const Workload& workload);
+
+// An exchange on a worker: the second at which it is over, and the seconds that
+// the worker then computes with what it brought.
+struct EndedExchange {
+  double end = 0;
+  double behind = 0;
+};
+// The latter for each, on a worker that computes for so long and multiplies
+// others' factors at that pace.
+std::vector<double> seconds_behind(std::span<const PlannedExchange> exchanges,
+                                   double computation, double seconds_per_flop);
+// When a worker is through its step, whose backward pass ends at `backward`.
+double end_of_step(double backward, std::vector<EndedExchange> exchanges);
+// The share of the computation before the updates.
+double backward_share(std::span<const PlannedExchange> exchanges);
 
 Result<StepTimes> simulate_step(const Method& method, const Network& network,
                                 const Workload& workload,

@@ -61,7 +61,41 @@ TEST(StepSimulator, OneSlowWorkerHoldsAllUp) {
                                    {.stragglers = {.slowest = 1.5}})
                          .value();
   EXPECT_NEAR(times.step, 2, 0.01);
-  EXPECT_NEAR(times.exposed, 1, 0.01);
+  EXPECT_NEAR(times.waiting, 0.5, 0.01);
+  EXPECT_NEAR(times.exposed, 0.5, 0.01);
+}
+
+// A gradient that is ready when 0.8 of the step are over, and half a second of
+// communication: what it updates waits for it.
+TEST(StepSimulator, UpdatesComeBehindTheirExchange) {
+  Workload workload = lump(125e6 / 3, 1);
+  workload.buckets[0].ready = 0.8;
+  workload.buckets[0].update = 0.2;
+  EXPECT_NEAR(simulate_step(kRing, four_hosts(), workload).value().step, 1.5,
+              0.01);
+  // Another one, that came before, does not.
+  workload.buckets.insert(workload.buckets.begin(),
+                          {.bytes = 4, .ready = 0.1, .update = 0.15});
+  workload.buckets[1].update = 0.05;
+  EXPECT_NEAR(simulate_step(kRing, four_hosts(), workload).value().step, 1.35,
+              0.01);
+}
+
+// So do products of others' factors.
+TEST(StepSimulator, FactorsAreMultipliedAsTheyCome) {
+  Workload workload = lump(125e6 / 3, 1);
+  workload.flop_rate = 1;
+  workload.buckets = {{.bytes = 4, .ready = 0.1, .flops = 0.1},
+                      {.bytes = 125e6 / 3, .ready = 1}};
+  const auto times = simulate_step(kRing, four_hosts(), workload).value();
+  EXPECT_NEAR(times.computation, 1.3, 1e-9);
+  EXPECT_NEAR(times.step, 1.5, 0.01);
+}
+
+TEST(StepSimulator, TheEndOfAStepFollowsWhatComesLast) {
+  EXPECT_DOUBLE_EQ(end_of_step(1, {}), 1);
+  EXPECT_DOUBLE_EQ(end_of_step(1, {{3, 0.5}, {0.2, 0.25}}), 3.5);
+  EXPECT_DOUBLE_EQ(end_of_step(1, {{1.1, 0.5}, {0.2, 0.25}}), 1.75);
 }
 
 TEST(StepSimulator, JitterIsTheSameEveryTime) {

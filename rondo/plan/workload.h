@@ -17,6 +17,9 @@ struct PlannedExchange {
   // Operations that multiplying another worker's factors takes; 0 but for the
   // last factor of a gradient.
   double flops = 0;
+  // The share of the computation that updates what it is the gradient of, once
+  // it has come; of a gradient's factors: with the last.
+  double update = 0;
   // How much of it each parameter server gets, in any unit; empty: all the
   // same.
   std::vector<double> by_server = {};

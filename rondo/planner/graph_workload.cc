@@ -27,6 +27,16 @@ std::set<int> needed_by(const Node& target) {
   return needed;
 }
 
+bool is_sparse_update(const Node& node) {
+  return node.op().name.starts_with("SparseApply");
+}
+bool is_update(const Node& node) {
+  return is_sparse_update(node) || node.op().name.starts_with("Apply");
+}
+std::string updated_by(const Node& update) {
+  return update.attrs().get<std::string>("variable");
+}
+
 // When nodes are done, as shares of a step in which they run one after another
 // in the order in which they were made.
 class StepClock {
@@ -38,8 +48,11 @@ class StepClock {
     device.bytes_per_s = rates.bytes_per_s;
     const std::set<int> needed = needed_by(*step.train);
     for (const auto& node : step.graph->nodes()) {
-      if (needed.contains(node->id()))
-        seconds_ += costs_.estimate(*node, device);
+      if (needed.contains(node->id())) {
+        const double seconds = costs_.estimate(*node, device);
+        seconds_ += seconds;
+        if (is_update(*node)) updates_[updated_by(*node)] += seconds;
+      }
       done_.push_back(seconds_);
     }
   }
@@ -49,12 +62,18 @@ class StepClock {
     const auto id = static_cast<size_t>(node.id());
     return seconds_ > 0 && id < done_.size() ? done_[id] / seconds_ : 1;
   }
+  // Of what updates a variable.
+  double update_share(const Value& variable) const {
+    const auto at = updates_.find(variable_name(variable));
+    return seconds_ > 0 && at != updates_.end() ? at->second / seconds_ : 0;
+  }
   // Of a tensor whose extents may be unknown.
   double bytes(const Value& value) const { return costs_.bytes(value); }
 
  private:
   const CostModel costs_;
-  std::vector<double> done_;  // by node
+  std::vector<double> done_;               // by node
+  std::map<std::string, double> updates_;  // seconds, by variable
   double seconds_ = 0;
 };
 
@@ -110,6 +129,7 @@ class ExchangeReader {
                                           : bytes_of_variable(gradients_[i]);
       exchange.ready =
           std::max(exchange.ready, clock_.share(*gradient.values.node));
+      exchange.update += clock_.update_share(gradients_[i].variable);
     }
     return exchange;
   }
@@ -128,6 +148,7 @@ class ExchangeReader {
       exchange.flops += 2 *
                         static_cast<double>(rows_of(*factors, how.factors)) *
                         bytes_of_variable(gradients_[i]) / 4;
+      exchange.update += clock_.update_share(gradients_[i].variable);
     }
     return exchange;
   }
@@ -194,13 +215,11 @@ Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
   TrainingStep step{.graph = graph};
   std::vector<Node*> updates;
   for (const auto& node : graph->nodes()) {
-    const std::string_view op = node->op().name;
-    const bool sparse = op.starts_with("SparseApply");
-    if (!sparse && !op.starts_with("Apply")) continue;
-    const auto at = variables.find(node->attrs().get<std::string>("variable"));
+    if (!is_update(*node)) continue;
+    const auto at = variables.find(updated_by(*node));
     if (at == variables.end()) continue;
     updates.push_back(node.get());
-    step.gradients.push_back({sparse
+    step.gradients.push_back({is_sparse_update(*node)
                                   ? Gradient(node->input(0), node->input(1), {})
                                   : Gradient(node->input(0)),
                               at->second});

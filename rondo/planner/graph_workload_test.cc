@@ -46,6 +46,23 @@ TEST(GraphWorkload, GradientsComeLastLayerFirst) {
   EXPECT_GT(workload.buckets.back().ready, 0.9);
 }
 
+// All that is behind the last gradient updates something, and each exchange has
+// its share of that.
+TEST(GraphWorkload, UpdatesAreBehindTheLastGradient) {
+  const auto updates = [](const std::vector<PlannedExchange>& exchanges) {
+    double share = 0;
+    for (const PlannedExchange& one : exchanges) share += one.update;
+    return share;
+  };
+  const Workload workload = of_model("mlp");
+  EXPECT_GT(updates(workload.buckets), 0.1);
+  EXPECT_NEAR(updates(workload.buckets), 1 - workload.buckets.back().ready,
+              0.02);
+  EXPECT_NEAR(updates(workload.keys), updates(workload.buckets), 1e-9);
+  EXPECT_NEAR(updates(workload.with_factors(4, 125e6, 1e11)),
+              updates(workload.buckets), 1e-9);
+}
+
 TEST(GraphWorkload, FactorsOfFullyConnectedLayers) {
   const Workload workload = of_model("vgg16");
   ASSERT_TRUE(workload.with_factors);

@@ -23,24 +23,26 @@ auto parsed(const std::string& text, std::string_view what, const Read& read)
 ReplayJob ReplayJob::make(const Method& method, const Network& network,
                           const Workload& workload,
                           const Stragglers& stragglers) {
-  ReplayJob job{.method = method,
-                .computation = workload.step_seconds,
-                .slowness = rondo::slowness(network.workers, stragglers),
-                .exchanges = exchanges_by(method, network, workload)};
-  for (const PlannedExchange& exchange : job.exchanges)
-    job.products += exchange.flops * (network.workers - 1) / workload.flop_rate;
-  return job;
+  return {.method = method,
+          .computation = workload.step_seconds,
+          .seconds_per_flop = rondo::seconds_per_flop(network, workload),
+          .slowness = rondo::slowness(network.workers, stragglers),
+          .exchanges = exchanges_by(method, network, workload)};
 }
 
 std::string ReplayJob::to_json() const {
   ordered_json list = ordered_json::array();
   for (const PlannedExchange& one : exchanges)
-    list.push_back(
-        {{"bytes", one.bytes}, {"ready", one.ready}, {"gather", one.gather}});
-  const ordered_json object = {
-      {"method", method.name()}, {"computation", computation},
-      {"products", products},    {"slowness", slowness},
-      {"rounds", rounds},        {"exchanges", std::move(list)}};
+    list.push_back({{"bytes", one.bytes},
+                    {"ready", one.ready},
+                    {"gather", one.gather},
+                    {"flops", one.flops},
+                    {"update", one.update}});
+  const ordered_json object = {{"method", method.name()},
+                               {"computation", computation},
+                               {"seconds_per_flop", seconds_per_flop},
+                               {"slowness", slowness},
+                               {"exchanges", std::move(list)}};
   return object.dump();
 }
 
@@ -50,13 +52,14 @@ Result<ReplayJob> ReplayJob::from_json(const std::string& text) {
     ReplayJob made;
     method = object.at("method").get<std::string>();
     made.computation = object.at("computation");
-    made.products = object.at("products");
+    made.seconds_per_flop = object.at("seconds_per_flop");
     made.slowness = object.at("slowness").get<std::vector<double>>();
-    made.rounds = object.at("rounds");
     for (const ordered_json& one : object.at("exchanges"))
       made.exchanges.push_back({.bytes = one.at("bytes"),
                                 .ready = one.at("ready"),
-                                .gather = one.at("gather")});
+                                .gather = one.at("gather"),
+                                .flops = one.at("flops"),
+                                .update = one.at("update")});
     return made;
   });
   RONDO_RETURN_IF_ERROR(job.status());

@@ -11,20 +11,21 @@ using ::testing::HasSubstr;
 TEST(ReplayJob, ComesBackFromItsText) {
   ReplayJob job{.method = {.kind = MethodKind::kServers, .spare = 2},
                 .computation = 0.55,
-                .products = 0.25,
+                .seconds_per_flop = 0.25,
                 .slowness = {1, 1.5},
-                .exchanges = {{.bytes = 1e6, .ready = 0.5},
-                              {.bytes = 4, .ready = 1, .gather = true}},
-                .rounds = 3};
+                .exchanges = {
+                    {.bytes = 1e6, .ready = 0.5, .update = 0.25},
+                    {.bytes = 4, .ready = 1, .gather = true, .flops = 8}}};
   const ReplayJob read = ReplayJob::from_json(job.to_json()).value();
   EXPECT_EQ(read.method, job.method);
   EXPECT_EQ(read.computation, 0.55);
-  EXPECT_EQ(read.products, 0.25);
+  EXPECT_EQ(read.seconds_per_flop, 0.25);
   EXPECT_EQ(read.slowness, job.slowness);
-  EXPECT_EQ(read.rounds, 3);
   ASSERT_EQ(read.exchanges.size(), 2u);
   EXPECT_EQ(read.exchanges[0].bytes, 1e6);
   EXPECT_EQ(read.exchanges[0].ready, 0.5);
+  EXPECT_EQ(read.exchanges[0].update, 0.25);
+  EXPECT_EQ(read.exchanges[1].flops, 8);
   EXPECT_TRUE(read.exchanges[1].gather);
 }
 
@@ -41,7 +42,7 @@ TEST(ReplayJob, IsThatOfTheWorkload) {
   const ReplayJob job =
       ReplayJob::make(method, network, workload, {.slowest = 2});
   EXPECT_EQ(job.computation, 0.1);
-  EXPECT_DOUBLE_EQ(job.products, 0.2);
+  EXPECT_DOUBLE_EQ(job.seconds_per_flop, 2e-9);
   EXPECT_EQ(job.slowness.back(), 2);
   EXPECT_EQ(job.exchanges.size(), 1u);
 }

@@ -40,11 +40,34 @@ class PlainAllocator final : public Allocator {
   }
 };
 
-Status wait_for(const std::vector<KvWork>& begun) {
-  for (const KvWork& work : begun)
-    RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
-  return {};
-}
+// Exchanges that are under way.
+class Begun {
+ public:
+  // What to call when the one that begins now is over.
+  KvWork::Done add() {
+    auto end = std::make_shared<Clock::time_point>();
+    KvWork work(1, {});
+    ends_.push_back(end);
+    works_.push_back(work);
+    return [end, work](const Status& status) {
+      *end = Clock::now();
+      work.finish_part(status);
+    };
+  }
+  Result<std::vector<Clock::time_point>> wait() {
+    const auto works = std::exchange(works_, {});
+    const auto kept = std::exchange(ends_, {});
+    for (const KvWork& work : works)
+      RONDO_RETURN_IF_ERROR(work.wait(Deadline::never()));
+    std::vector<Clock::time_point> ends;
+    for (const auto& end : kept) ends.push_back(*end);
+    return ends;
+  }
+
+ private:
+  std::vector<KvWork> works_;
+  std::vector<std::shared_ptr<Clock::time_point>> ends_;
+};
 
 // Collectives, all in the same memory: one after another, but for what servers
 // help with. What comes is what was there.
@@ -59,31 +82,32 @@ class InOrder final : public ReplayedExchanges {
   Status begin(size_t i) override {
     const PlannedExchange& what = job_.exchanges[i];
     Tensor tensor = first_of(memory_, elements_of(what));
-    if (what.gather) return exchange_->all_gather(tensor, wire_, allocator_);
-    reduce(tensor);
-    return {};
+    const auto done = begun_.add();
+    if (!what.gather) {
+      exchange_->begin_all_reduce({tensor}, {.wire = wire_}, done);
+      return {};
+    }
+    const Status status = exchange_->all_gather(tensor, wire_, allocator_);
+    done(status);
+    return status;
   }
-  Status finish() override { return wait_for(std::exchange(begun_, {})); }
+  Result<std::vector<Clock::time_point>> finish() override {
+    return begun_.wait();
+  }
   Status warm_up() override {
-    reduce(first_of(memory_, kWarmUpElements));
-    return finish();
+    exchange_->begin_all_reduce({first_of(memory_, kWarmUpElements)},
+                                {.wire = wire_}, begun_.add());
+    return begun_.wait().status();
   }
 
  private:
-  void reduce(const Tensor& tensor) {
-    const KvWork work(1, {});
-    begun_.push_back(work);
-    exchange_->begin_all_reduce(
-        {tensor}, {.wire = wire_},
-        [work](const Status& status) { work.finish_part(status); });
-  }
 
   const ReplayJob& job_;
   const DType wire_;
   const std::unique_ptr<Exchange> exchange_;
   const Tensor memory_;
   PlainAllocator allocator_;
-  std::vector<KvWork> begun_;
+  Begun begun_;
 };
 
 // Each exchange is a key of parameter servers, which make the mean of it. So no
@@ -108,10 +132,12 @@ class ByKeys final : public ReplayedExchanges {
     push_pull(name_of(i), elements_of(job_.exchanges[i]));
     return {};
   }
-  Status finish() override { return wait_for(std::exchange(begun_, {})); }
+  Result<std::vector<Clock::time_point>> finish() override {
+    return begun_.wait();
+  }
   Status warm_up() override {
     push_pull("warm-up", kWarmUpElements);
-    return finish();
+    return begun_.wait().status();
   }
 
  private:
@@ -125,13 +151,13 @@ class ByKeys final : public ReplayedExchanges {
   // What comes is what was there.
   void push_pull(const std::string& name, int64_t count) {
     const Tensor tensor = first_of(memory_, count);
-    begun_.push_back(worker_->push_pull(name, tensor, tensor));
+    worker_->push_pull(name, tensor, tensor, {.done = begun_.add()});
   }
 
   const ReplayJob& job_;
   const std::unique_ptr<KvWorker> worker_;
   const Tensor memory_;
-  std::vector<KvWork> begun_;
+  Begun begun_;
 };
 
 }  // namespace
@@ -142,12 +168,12 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   settings.timeout = kTimeout;
   std::unique_ptr<KvWorker> servers;
   if (method.spare > 0) {
+    const int ranks = static_cast<int>(job.slowness.size());
     RONDO_ASSIGN_OR_RETURN(
         servers,
         connect_servers(env, {.mode = KvMode::kSync}, method.name(), settings,
-                        method.by_keys()
-                            ? ServerTraffic()
-                            : ServerTraffic{kServedPart, kServedAtOnce, true}));
+                        method.by_keys() ? ServerTraffic()
+                                         : reducing_traffic(ranks)));
     if (servers->servers() != method.spare)
       return error(Code::kInvalidArgument,
                    "{} needs {} servers, and the job has {}", method.name(),

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "rondo/base/clock.h"
 #include "rondo/base/env.h"
 #include "rondo/collectives/communicator.h"
 #include "rondo/planner/replay_job.h"
@@ -16,8 +18,9 @@ class ReplayedExchanges {
   virtual ~ReplayedExchanges() = default;
   // Begins exchange i, whose tensors are ready; may return before it is over.
   virtual Status begin(size_t i) = 0;
-  // Waits for all that have begun.
-  virtual Status finish() = 0;
+  // Waits for all that have begun: when each was over, in the order of their
+  // beginnings.
+  virtual Result<std::vector<Clock::time_point>> finish() = 0;
   // A small exchange, by which all connections are there.
   virtual Status warm_up() = 0;
 };

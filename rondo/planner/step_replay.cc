@@ -73,7 +73,6 @@ class StepReplay {
     double total = 0;
     const auto enough = [&] {
       const int count = static_cast<int>(times.size());
-      if (job_.rounds > 0) return count >= job_.rounds;
       return count >= kMostRounds ||
              total >= (count < kLeastRounds ? kManySeconds : kSeconds);
     };
@@ -96,11 +95,10 @@ class StepReplay {
             begin + seconds(job_.exchanges[i].ready * computation));
       RONDO_RETURN_IF_ERROR(place_.exchanges->begin(i));
     }
-    RONDO_RETURN_IF_ERROR(place_.exchanges->finish());
-    if (computation > 0) {
-      std::this_thread::sleep_until(begin + seconds(computation));
-      std::this_thread::sleep_for(seconds(job_.products));
-    }
+    RONDO_ASSIGN_OR_RETURN(const auto ends, place_.exchanges->finish());
+    if (computation > 0)
+      std::this_thread::sleep_until(
+          begin + seconds(end_of(computation, begin, ends)));
     std::vector<double> slowest = {to_seconds(Clock::now() - begin)};
     RONDO_RETURN_IF_ERROR(comm.allreduce(slowest, {.op = ReduceOp::kMax}));
     // Everybody has got all, so all has left.
@@ -108,6 +106,18 @@ class StepReplay {
     RONDO_RETURN_IF_ERROR(comm.allreduce(sent));
     bytes_ = sent[0] / comm.size();
     return slowest[0];
+  }
+
+  // When this rank would have computed all, if it computed.
+  double end_of(double computation, Clock::time_point begin,
+                const std::vector<Clock::time_point>& ends) const {
+    const auto behind =
+        seconds_behind(job_.exchanges, computation, job_.seconds_per_flop);
+    std::vector<EndedExchange> ended;
+    for (size_t i = 0; i < ends.size(); ++i)
+      ended.push_back({to_seconds(ends[i] - begin), behind[i]});
+    return end_of_step(backward_share(job_.exchanges) * computation,
+                       std::move(ended));
   }
 
   // Ranks, which share its interfaces.
