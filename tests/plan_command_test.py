@@ -48,6 +48,23 @@ def test_a_model_by_name():
     assert "(estimated)" in done.stdout
 
 
+def table(done, method):
+    """The words of a method's row."""
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if line[2:].startswith(method))
+    return row.replace("*", "").split()
+
+
+def test_hosts_may_have_different_numbers_of_workers():
+    """A ring has one edge out of each host; a star brings what is elsewhere."""
+    names = ["--link", "1gbit", "--step-time", "0.1", "--params", "10M"]
+    even = table(plan(*names, "--workers", "6", "--hosts", "2"), "star")
+    uneven = table(plan(*names, "--hosts", "a:4,b:2"), "star")
+    filled = table(plan(*names, "--hosts", "a:4,b:4", "-n", "6"), "star")
+    assert uneven == filled
+    assert float(uneven[3]) < 0.75 * float(even[3])
+
+
 def test_a_saved_graph(tmp_path):
     program = tmp_path / "save.py"
     program.write_text(

@@ -85,6 +85,8 @@ Status set_workers(const std::vector<Host>& hosts, PlanOptions& options) {
                          assign_ranks(hosts, static_cast<int>(most)));
   options.workers = ranks.back().first_rank + ranks.back().count;
   options.hosts = static_cast<int64_t>(ranks.size());
+  options.on_hosts.clear();
+  for (const HostRanks& host : ranks) options.on_hosts.push_back(host.count);
   return {};
 }
 
@@ -124,12 +126,14 @@ Result<bool> measure(const PlanArguments& args, const std::vector<Host>& hosts,
     RONDO_RETURN_IF_ERROR(measure_hosts(args, hosts, options));
     return true;
   }
-  RONDO_ASSIGN_OR_RETURN(options.measured, measure_job_links(job));
-  if (!options.measured) return false;
+  RONDO_ASSIGN_OR_RETURN(const auto links, measure_job_links(job));
+  if (!links) return false;
+  options.measured = links->survey;
   if (options.workers || options.hosts > 0) return true;
   options.workers = job.size;
-  if (options.gpus_per_host == 0)
-    options.hosts = static_cast<int64_t>(options.measured->hosts.size());
+  if (options.gpus_per_host > 0) return true;
+  options.hosts = static_cast<int64_t>(links->survey.hosts.size());
+  options.on_hosts = links->on_hosts;
   return true;
 }
 
@@ -144,6 +148,11 @@ Status plan(PlanArguments& args) {
     RONDO_RETURN_IF_ERROR(predict_options_of(options).status());
     RONDO_ASSIGN_OR_RETURN(const bool here, measure(args, hosts, options));
     if (!here) return {};
+  }
+  if (options.check) {
+    // Before anything is computed in vain.
+    RONDO_ASSIGN_OR_RETURN(const Network network, network_of(options));
+    RONDO_RETURN_IF_ERROR(can_check(network));
   }
   RONDO_ASSIGN_OR_RETURN(PlanReport report, make_plan(options));
   std::fputs(to_text(report).c_str(), stdout);

@@ -215,10 +215,11 @@ double in_memory(const Network& network, double bytes) {
 
 ExchangeCost hierarchical(const Network& network, double bytes) {
   const int hosts = network.hosts;
-  const int slices = network.workers / hosts;
+  // As many on each host as on that with the fewest workers.
+  const int slices = network.least_on_a_host();
   const double slice = bytes / slices;
   Network between = network;
-  between.workers = hosts;
+  between.spread(hosts, hosts);
   // The rings of all slices share the links.
   ExchangeCost cost =
       ring_steps(between, slice / hosts * slices, 2 * (hosts - 1));
@@ -305,6 +306,14 @@ ExchangeCost served(const Method& method, const Network& network,
   return cost;
 }
 
+// Hosts that share the driver's link get equally much of it, so those with more
+// workers come later, and answers wait for them.
+bool star_waits(const Network& network) {
+  return network.has_uplinks() ||
+         (network.hosts > 2 &&
+          network.most_on_a_host() != network.least_on_a_host());
+}
+
 }  // namespace
 
 Network seen_by(const Method& method, const Network& network) {
@@ -319,7 +328,7 @@ Network seen_by(const Method& method, const Network& network) {
 bool is_lower_bound(const Method& method, const Network& network) {
   return method.kind == MethodKind::kTree ||
          method.kind == MethodKind::kHybrid || method.beside ||
-         (method.kind == MethodKind::kStar && network.has_uplinks()) ||
+         (method.kind == MethodKind::kStar && star_waits(network)) ||
          (method.kind == MethodKind::kButterfly &&
           !std::has_single_bit(static_cast<unsigned>(network.workers)));
 }

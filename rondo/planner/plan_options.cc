@@ -177,6 +177,7 @@ Status set_numbers(const PlanOptions& options, Network& network) {
   network.racks = static_cast<int>(options.racks);
   network.hosts =
       options.hosts > 0 ? static_cast<int>(options.hosts) : network.workers;
+  if (!options.on_hosts.empty()) network.place(options.on_hosts);
   const int64_t each = options.gpus_per_host;
   if (each == 0) return {};
   if (each < 0 || workers % each != 0)

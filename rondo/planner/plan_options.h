@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rondo/plan/prediction.h"
 #include "rondo/planner/link_survey.h"
@@ -18,6 +19,7 @@ struct PlanOptions {
 
   std::optional<int64_t> workers;  // none: 4
   int64_t hosts = 0;               // 0: one for each worker
+  std::vector<int> on_hosts;       // workers of each; empty: equally many
   int64_t gpus_per_host = 0;       // a worker on each; 0: as hosts says
   std::string link;                // empty: as measured, or 10gbit
   std::string latency;             // empty: as measured, or 50us
