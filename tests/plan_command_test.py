@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from ranks import RONDO
@@ -63,6 +64,20 @@ def test_hosts_may_have_different_numbers_of_workers():
     filled = table(plan(*names, "--hosts", "a:4,b:4", "-n", "6"), "star")
     assert uneven == filled
     assert float(uneven[3]) < 0.75 * float(even[3])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--params", "1000T", "--workers", "512", "--step-time", "1"],
+        ["lenet", "--workers", "65535", "--step-time", "1"],
+    ],
+)
+def test_large_ones_are_quick(options):
+    started = time.monotonic()
+    assert plan(*options).returncode == 0
+    # Seconds; without sanitizers and with a core to itself two.
+    assert time.monotonic() - started < 50
 
 
 def test_a_saved_graph(tmp_path):

@@ -172,6 +172,19 @@ TEST(ExchangeCost, FactorsGoAroundOnce) {
   EXPECT_NEAR(gather_cost(network, 1e8).worker_bytes, 3e8, 1);
 }
 
+// Each has its latencies; servers begin the next while the last comes back.
+TEST(ExchangeCost, PiecesGoOneAfterAnother) {
+  const Network network{.workers = 64, .hosts = 16};
+  for (const Method& method : methods_for(network)) {
+    const ExchangeCosts costs(method, network);
+    const ExchangeCost one = costs.of({.bytes = 25e6});
+    const ExchangeCost ten = costs.of({.bytes = 250e6, .pieces = 10});
+    EXPECT_NEAR(ten.worker_bytes, 10 * one.worker_bytes, 1) << method.name();
+    EXPECT_NEAR(ten.seconds, 10 * one.seconds - 9 * one.startup, 1e-6)
+        << method.name();
+  }
+}
+
 TEST(Network, BadOnesAreExplained) {
   const auto said = [](const Network& network) {
     return network.check().message();

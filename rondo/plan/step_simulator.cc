@@ -20,7 +20,8 @@ class StepSimulator {
         workload_(workload),
         options_(options),
         slowness_(slowness(network.workers, options.stragglers)),
-        exchanges_(exchanges_by(method, network, workload)) {}
+        exchanges_(exchanges(network)),
+        costs_(method, network_) {}
 
   Result<StepTimes> run() {
     StepTimes times;
@@ -40,6 +41,13 @@ class StepSimulator {
   }
 
  private:
+  // By closed forms it is the same to which servers a key goes, and to find
+  // that out takes long where there are thousands.
+  std::vector<PlannedExchange> exchanges(const Network& network) const {
+    return method_.by_keys() && options_.most_blocks == 0
+               ? workload_.keys
+               : exchanges_by(method_, network, workload_);
+  }
   double bytes_of(const PlannedExchange& exchange) const {
     return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
   }
@@ -53,9 +61,8 @@ class StepSimulator {
       if (exchange.gather)
         count += n * (n - 1) * (1 + bytes / network_.block);
       else
-        count += messages +
-                 n * reduction_cost(method_, network_, bytes).worker_bytes /
-                     network_.block;
+        count += exchange.pieces * messages +
+                 n * costs_.of(exchange).worker_bytes / network_.block;
     }
     return count;
   }
@@ -80,10 +87,7 @@ class StepSimulator {
     const double slowest = std::ranges::max(slowness_);
     double now = 0, last = 0;
     for (const PlannedExchange& exchange : exchanges_) {
-      const double bytes = bytes_of(exchange);
-      const ExchangeCost cost = exchange.gather
-                                    ? gather_cost(network_, bytes)
-                                    : reduction_cost(method_, network_, bytes);
+      const ExchangeCost cost = costs_.of(exchange);
       now =
           std::max(now, exchange.ready * computation * slowest) + cost.seconds;
       last = std::max(last, now);
@@ -165,6 +169,7 @@ class StepSimulator {
   const StepOptions& options_;
   const std::vector<double> slowness_;
   const std::vector<PlannedExchange> exchanges_;
+  const ExchangeCosts costs_;
 };
 
 }  // namespace
