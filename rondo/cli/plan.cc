@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kFooter =
     "rondo plan vgg16 --batch 32 --workers 4 --link 1gbit --step-time 0.55\n"
     "rondo plan --params 138.36M --workers 64 --hosts 8 --link 100gbit \\\n"
-    "  --step-time 0.2 --price-per-hour 12 --page plan.html\n"
+    "  --step-time 0.2 --price-per-hour 12 --examples 1.28M --page plan.html\n"
     "rondo plan run1/model.meta --workers 8 --link 10gbit --flops 10T\n"
     "rondo plan resnet50 --device a100 --workers 64 --gpus-per-host 8\n"
     "rondo plan vgg16 --measure --hosts a:4,b:4\n"
@@ -225,8 +225,9 @@ void add_options(CLI::App& command, PlanArguments& args) {
        "NAME");
   text("--precision", options.precision,
        "Of a device's products, for the estimate: fp32 or bf16", "NAME");
-  number("--cores", options.cores,
-         "Of a worker, for the estimate; 0: as many as there are here");
+  number("--cores", options.cores, "Of a worker, for the estimate");
+  number("--cores-per-host", options.cores_per_host,
+         "Of a host, which its workers share; unless given, those here");
   text("--flops", options.flops,
        "Operations a second of a worker, instead of a device", "N");
   number("--straggler", options.straggler,
