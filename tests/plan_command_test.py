@@ -17,6 +17,11 @@ DOCUMENT = {
 }
 
 
+NO_NUMBERS = ["", "0", "-1", "+4", "4.5", "4x", "1e99", "9" * 20]
+WHOLE = "give a whole number from 1 to 65536, not "
+JSON = {"--json": "/dev/null"}
+
+
 def document(changes):
     """The options of document 000's experiment, with some changed."""
     return [word for option in {**DOCUMENT, **changes}.items() for word in option]
@@ -103,13 +108,54 @@ def test_a_saved_graph(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"--workers": "0"}, "--workers 0"),
+        *(({"--workers": bad}, WHOLE + f'"{bad}"') for bad in [*NO_NUMBERS, "nan"]),
+        *(({"--racks": bad}, WHOLE + f'"{bad}"') for bad in NO_NUMBERS),
+        *(({"--hosts": bad}, f"--hosts {bad}: ") for bad in NO_NUMBERS[1:]),
+        ({"--hosts": "3,4"}, "3 is a number"),
+        ({"--hosts": "a:4,b:4", "--workers": "9"}, "only 8 ranks"),
+        ({"--hosts": "a:4,b:4", "--workers": "65536"}, "1 to 4096"),
+        ({"--hosts": ""}, "--hosts: it is empty"),
+        ({"--gpus-per-host": "0"}, "--gpus-per-host: give a whole number"),
+        ({"--link": ""}, "--link: it is empty"),
         ({"--link": "-1gbit"}, "more than zero"),
         ({"--link": "1furlong"}, "no unit"),
+        ({"--link": "0x10gbit"}, "no unit"),
+        ({"--link": "1e308gbit"}, "from 1bit to 1000tbit"),
+        ({"--params": "1e99"}, "--params"),
+        ({"--batch": "9" * 20}, "from 1 to 1000000"),
+        ({"--cores": "9" * 20}, "from 1 to 65536"),
+        ({"--jitter": "99"}, "from 0 to 10"),
+        ({"--straggler": "nan"}, "from 1 to 1000"),
+        ({"--price-per-hour": "inf"}, "--price-per-hour"),
+        ({"--interface": "lo"}, "--measure"),
         ({"--page": "/nosuch/page.html"}, "--page"),
+        ({"--json": "/tmp"}, "--json /tmp: this is a folder"),
+        ({"--json": "/tmp/plan", "--page": "/tmp/../tmp/plan"}, "the same file"),
+        ({"--methods": "ring"}, "add --check"),
+        ({**JSON, "--methods": "ring;"}, 'no method ""'),
+        ({**JSON, "--methods": "direct"}, "workers of one host"),
+        ({**JSON, "--methods": "ps 2000000000"}, "64 hosts at most"),
+        ({**JSON, "--methods": "ps 2, bf16"}, "back in f32"),
     ],
 )
 def test_bad_options_are_named(options, said):
     done = plan(*document(options))
     assert done.returncode == 2
     assert said in done.stderr
+    assert not done.stdout
+
+
+def test_no_graph_says_what_a_graph_is():
+    for file in ["/etc/passwd", "/dev/null", "/tmp"]:
+        done = plan(file)
+        assert done.returncode == 2
+        assert file in done.stderr and "export_meta_graph" in done.stderr
+
+
+def test_methods_are_predicted_for_a_lab(tmp_path):
+    file = tmp_path / "plan.json"
+    assert plan(*document({"--json": file, "--methods": "ring; ps 2"})).returncode == 0
+    checked = json.loads(file.read_text())["checked"]
+    assert [one["method"] for one in checked] == ["ring", "ps 2"]
+    assert "predicted" in checked[0]["step_seconds"]
+    assert "measured" not in checked[0]["step_seconds"]

@@ -19,7 +19,6 @@
 namespace rondo {
 namespace {
 
-constexpr int kMostHosts = 64;
 // About what a core can send and receive, through all of the lab.
 constexpr double kCoreRate = 0.5e9;
 
@@ -109,12 +108,12 @@ Status can_check(const Network& network) {
   if (network.workers < 2 || network.hosts < 2)
     return error(Code::kInvalidArgument,
                  "--check is about links; take --hosts 2 or more");
-  if (network.hosts > kMostHosts || network.racks > 2)
+  if (network.hosts > kMostHostsOfALab || network.racks > 2)
     return error(
         Code::kInvalidArgument,
         "--check has all hosts on this machine: {} of them and 2 racks "
         "at most",
-        kMostHosts);
+        kMostHostsOfALab);
   if (network.most_on_a_host() != network.least_on_a_host())
     return error(Code::kInvalidArgument,
                  "--check needs equally many workers on all hosts");

@@ -8,6 +8,8 @@
 
 namespace rondo {
 
+inline constexpr int kMostHostsOfALab = 64;
+
 // Whether a lab of this machine can be this network. Needs root.
 Status can_check(const Network& network);
 

@@ -83,8 +83,8 @@ Result<DeviceRates> rates_of(const PlanOptions& options) {
                            named("--flops", parse_number(options.flops)));
     if (flops < kLeastFlops || flops > kMostFlops)
       return error(Code::kInvalidArgument,
-                   "--flops {}: give from {:g} to {:g} operations a second",
-                   options.flops, kLeastFlops, kMostFlops);
+                   "--flops {}: give from 1M to 1e21 operations a second",
+                   options.flops);
     scale = flops / rates.flops_per_s;
   }
   rates.flops_per_s *= scale;
@@ -92,12 +92,11 @@ Result<DeviceRates> rates_of(const PlanOptions& options) {
   return rates;
 }
 
-// What is no graph, and why.
-Status no_graph(const std::string& file, std::string_view why) {
+Status no_graph(std::string_view why) {
   return error(Code::kInvalidArgument,
-               "{} is no graph: {}; a graph with its updates is what "
+               "{}; a graph with its updates is what "
                "rd.train.export_meta_graph(FILE) writes behind minimize()",
-               file, why);
+               why);
 }
 
 Result<TrainingStep> step_of(const PlanOptions& options) {
@@ -109,11 +108,11 @@ Result<TrainingStep> step_of(const PlanOptions& options) {
                  "are {}",
                  file, model_names());
   if (std::filesystem::is_directory(file))
-    return no_graph(file, "it is a folder");
+    return no_graph(fmt::format("{} is a folder, not a graph", file));
   try {
     return find_step(load_graph(file), file);
   } catch (const Error& e) {
-    return no_graph(file, e.what());
+    return no_graph(e.what());
   }
 }
 
