@@ -21,11 +21,14 @@ Status check_range(std::string_view option, int64_t number, int64_t most) {
                "{} {}: give a whole number from 1 to {}", option, number, most);
 }
 
-// Unless it is given, one on each host, or on each of its GPUs.
+// Unless it is given, one on each host, or on each of its GPUs; without hosts
+// a few, which fill them.
 int64_t workers_of(const PlanOptions& options) {
   if (options.workers) return *options.workers;
-  if (options.hosts < 1) return kUsualWorkers;
-  return options.hosts * std::max<int64_t>(1, options.gpus_per_host);
+  const int64_t each =
+      std::clamp<int64_t>(options.gpus_per_host, 1, kMostWorkers);
+  const int64_t few = (kUsualWorkers + each - 1) / each;
+  return each * (options.hosts > 0 ? options.hosts : few);
 }
 
 Status check_gpus(const PlanOptions& options, int64_t workers) {

@@ -144,6 +144,9 @@ TEST(Planner, HostsSayHowManyWorkersThereAre) {
   options.gpus_per_host = 4;
   EXPECT_EQ(network_of(options).value().workers, 32);
   EXPECT_EQ(network_of(options).value().hosts, 8);
+  options.hosts = 0;
+  options.gpus_per_host = 8;
+  EXPECT_EQ(network_of(options).value().workers, 8);
   options = document();
   options.workers = 6;
   options.hosts = 2;
