@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from ranks import RONDO
@@ -14,6 +15,11 @@ DOCUMENT = {
     "--latency": "0",
     "--step-time": "0.55",
 }
+
+
+NO_NUMBERS = ["", "0", "-1", "+4", "4.5", "4x", "1e99", "9" * 20]
+WHOLE = "give a whole number from 1 to 65536, not "
+JSON = {"--json": "/dev/null"}
 
 
 def document(changes):
@@ -48,6 +54,37 @@ def test_a_model_by_name():
     assert "(estimated)" in done.stdout
 
 
+def table(done, method):
+    """The words of a method's row."""
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if line[2:].startswith(method))
+    return row.replace("*", "").split()
+
+
+def test_hosts_may_have_different_numbers_of_workers():
+    """A ring has one edge out of each host; a star brings what is elsewhere."""
+    names = ["--link", "1gbit", "--step-time", "0.1", "--params", "10M"]
+    even = table(plan(*names, "--workers", "6", "--hosts", "2"), "star")
+    uneven = table(plan(*names, "--hosts", "a:4,b:2"), "star")
+    filled = table(plan(*names, "--hosts", "a:4,b:4", "-n", "6"), "star")
+    assert uneven == filled
+    assert float(uneven[3]) < 0.75 * float(even[3])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--params", "1000T", "--workers", "512", "--step-time", "1"],
+        ["lenet", "--workers", "65535", "--step-time", "1"],
+    ],
+)
+def test_large_ones_are_quick(options):
+    started = time.monotonic()
+    assert plan(*options).returncode == 0
+    # Seconds; without sanitizers and with a core to itself two.
+    assert time.monotonic() - started < 50
+
+
 def test_a_saved_graph(tmp_path):
     program = tmp_path / "save.py"
     program.write_text(
@@ -71,13 +108,54 @@ def test_a_saved_graph(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"--workers": "0"}, "--workers 0"),
+        *(({"--workers": bad}, WHOLE + f'"{bad}"') for bad in [*NO_NUMBERS, "nan"]),
+        *(({"--racks": bad}, WHOLE + f'"{bad}"') for bad in NO_NUMBERS),
+        *(({"--hosts": bad}, f"--hosts {bad}: ") for bad in NO_NUMBERS[1:]),
+        ({"--hosts": "3,4"}, "3 is a number"),
+        ({"--hosts": "a:4,b:4", "--workers": "9"}, "only 8 ranks"),
+        ({"--hosts": "a:4,b:4", "--workers": "65536"}, "1 to 4096"),
+        ({"--hosts": ""}, "--hosts: it is empty"),
+        ({"--gpus-per-host": "0"}, "--gpus-per-host: give a whole number"),
+        ({"--link": ""}, "--link: it is empty"),
         ({"--link": "-1gbit"}, "more than zero"),
         ({"--link": "1furlong"}, "no unit"),
+        ({"--link": "0x10gbit"}, "no unit"),
+        ({"--link": "1e308gbit"}, "from 1bit to 1000tbit"),
+        ({"--params": "1e99"}, "--params"),
+        ({"--batch": "9" * 20}, "from 1 to 1000000"),
+        ({"--cores": "9" * 20}, "from 1 to 65536"),
+        ({"--jitter": "99"}, "from 0 to 10"),
+        ({"--straggler": "nan"}, "from 1 to 1000"),
+        ({"--price-per-hour": "inf"}, "--price-per-hour"),
+        ({"--interface": "lo"}, "--measure"),
         ({"--page": "/nosuch/page.html"}, "--page"),
+        ({"--json": "/tmp"}, "--json /tmp: this is a folder"),
+        ({"--json": "/tmp/plan", "--page": "/tmp/../tmp/plan"}, "the same file"),
+        ({"--methods": "ring"}, "add --check"),
+        ({**JSON, "--methods": "ring;"}, 'no method ""'),
+        ({**JSON, "--methods": "direct"}, "workers of one host"),
+        ({**JSON, "--methods": "ps 2000000000"}, "64 hosts at most"),
+        ({**JSON, "--methods": "ps 2, bf16"}, "back in f32"),
     ],
 )
 def test_bad_options_are_named(options, said):
     done = plan(*document(options))
     assert done.returncode == 2
     assert said in done.stderr
+    assert not done.stdout
+
+
+def test_no_graph_says_what_a_graph_is():
+    for file in ["/etc/passwd", "/dev/null", "/tmp"]:
+        done = plan(file)
+        assert done.returncode == 2
+        assert file in done.stderr and "export_meta_graph" in done.stderr
+
+
+def test_methods_are_predicted_for_a_lab(tmp_path):
+    file = tmp_path / "plan.json"
+    assert plan(*document({"--json": file, "--methods": "ring; ps 2"})).returncode == 0
+    checked = json.loads(file.read_text())["checked"]
+    assert [one["method"] for one in checked] == ["ring", "ps 2"]
+    assert "predicted" in checked[0]["step_seconds"]
+    assert "measured" not in checked[0]["step_seconds"]

@@ -119,7 +119,7 @@ def test_named_hosts_say_how_many_there_are(tmp_path):
         (["--hosts", "-3"], "--hosts -3"),
         (["--hosts", "a,b", "--hostfile", "x"], "give one"),
         (["--hosts", "a,b", "--workers", "9"], "9"),
-        (["--hosts", "a,b", "--workers", "0"], "--workers 0"),
+        (["--hosts", "a,b", "--workers", "0"], "--workers: "),
         (["--hostfile", "/nosuch"], "/nosuch"),
     ],
 )

@@ -58,24 +58,38 @@ class KeptOutput {
 // One rank of a job that measures its links; rank 0 prints them.
 Result<int> print_job_links() {
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(Env::process()));
-  RONDO_ASSIGN_OR_RETURN(const auto survey, measure_job_links(job));
-  if (survey) std::printf("%s\n", to_json(*survey).c_str());
+  RONDO_ASSIGN_OR_RETURN(const auto links, measure_job_links(job));
+  if (links) std::printf("%s\n", to_json(links->survey).c_str());
   return 0;
+}
+
+// Ranks of each host, by their numbers there; empty: not host by host.
+std::vector<int> on_hosts(const std::vector<int64_t>& local_ranks) {
+  std::vector<int> counts;
+  for (const int64_t local : local_ranks) {
+    if (local == 0)
+      counts.push_back(0);
+    else if (counts.empty() || local != counts.back())
+      return {};
+    ++counts.back();
+  }
+  return counts;
 }
 
 }  // namespace
 
-Result<std::optional<LinkSurvey>> measure_job_links(const JobEnv& job) {
+Result<std::optional<JobLinks>> measure_job_links(const JobEnv& job) {
   RONDO_ASSIGN_OR_RETURN(auto options,
                          CommunicatorOptions::from_env(Env::process()));
   options.transport = "tcp";
   options.algorithm = "auto";
   RONDO_ASSIGN_OR_RETURN(auto world, Communicator::world(options));
-  std::vector<int64_t> hosts = {job.local_rank == 0 ? 1 : 0};
-  RONDO_RETURN_IF_ERROR(world.allreduce(hosts));
-  std::optional<LinkSurvey> survey;
-  if (hosts[0] < 2) {
-    if (job.rank != 0) return survey;
+  std::vector<int64_t> local_ranks(static_cast<size_t>(world.size()));
+  local_ranks[static_cast<size_t>(world.rank())] = job.local_rank;
+  RONDO_RETURN_IF_ERROR(world.allreduce(local_ranks));
+  std::optional<JobLinks> links;
+  if (std::ranges::count(local_ranks, 0) < 2) {
+    if (job.rank != 0) return links;
     return error(Code::kInvalidArgument,
                  "--measure: all ranks of this job are on one host, so there "
                  "is no link to measure; start it on several, or leave "
@@ -83,11 +97,12 @@ Result<std::optional<LinkSurvey>> measure_job_links(const JobEnv& job) {
   }
   RONDO_ASSIGN_OR_RETURN(auto first, world.split(job.local_rank == 0 ? 0 : -1));
   if (first.valid()) {
-    RONDO_ASSIGN_OR_RETURN(survey, probe_links(first));
+    RONDO_ASSIGN_OR_RETURN(LinkSurvey survey, probe_links(first));
+    links = JobLinks{std::move(survey), on_hosts(local_ranks)};
   }
   RONDO_RETURN_IF_ERROR(world.barrier());
-  if (job.rank != 0) survey.reset();
-  return survey;
+  if (job.rank != 0) links.reset();
+  return links;
 }
 
 Result<LinkSurvey> measure_host_links(const std::vector<Host>& hosts,

@@ -9,9 +9,15 @@
 
 namespace rondo {
 
+struct JobLinks {
+  LinkSurvey survey;
+  // The ranks of each host; empty where they are not numbered host by host.
+  std::vector<int> on_hosts;
+};
+
 // In a job, on all of its ranks; the first of each host measures. Rank 0 gets
 // the result.
-Result<std::optional<LinkSurvey>> measure_job_links(const JobEnv& job);
+Result<std::optional<JobLinks>> measure_job_links(const JobEnv& job);
 
 // Starts a job of its own with a rank on each of these hosts, in the launcher's
 // way. `launch` says how hosts are reached.

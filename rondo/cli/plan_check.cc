@@ -19,7 +19,6 @@
 namespace rondo {
 namespace {
 
-constexpr int kMostHosts = 64;
 // About what a core can send and receive, through all of the lab.
 constexpr double kCoreRate = 0.5e9;
 
@@ -99,7 +98,9 @@ Result<ReplayTimes> times_in(const std::string& text) {
   return error(Code::kInternal, "the lab's rank 0 said nothing: {}", text);
 }
 
-Status check(const Network& network) {
+}  // namespace
+
+Status can_check(const Network& network) {
   if (geteuid() != 0)
     return error(Code::kPermission,
                  "--check starts hosts in a lab, which needs root; try: sudo "
@@ -107,13 +108,13 @@ Status check(const Network& network) {
   if (network.workers < 2 || network.hosts < 2)
     return error(Code::kInvalidArgument,
                  "--check is about links; take --hosts 2 or more");
-  if (network.hosts > kMostHosts || network.racks > 2)
+  if (network.hosts > kMostHostsOfALab || network.racks > 2)
     return error(
         Code::kInvalidArgument,
         "--check has all hosts on this machine: {} of them and 2 racks "
         "at most",
-        kMostHosts);
-  if (network.workers % network.hosts != 0)
+        kMostHostsOfALab);
+  if (network.most_on_a_host() != network.least_on_a_host())
     return error(Code::kInvalidArgument,
                  "--check needs equally many workers on all hosts");
   if (network.hosts * network.link > kCoreRate * available_cores())
@@ -125,11 +126,8 @@ Status check(const Network& network) {
   return {};
 }
 
-}  // namespace
-
 Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
                                                 const std::string& names) {
-  RONDO_RETURN_IF_ERROR(check(report.network));
   RONDO_ASSIGN_OR_RETURN(const std::string rondo, own_path());
   RONDO_ASSIGN_OR_RETURN(const auto methods, methods_to_check(report, names));
   RONDO_ASSIGN_OR_RETURN(auto checked, predict_lab(report, methods));

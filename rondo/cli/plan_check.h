@@ -8,8 +8,13 @@
 
 namespace rondo {
 
+inline constexpr int kMostHostsOfALab = 64;
+
+// Whether a lab of this machine can be this network. Needs root.
+Status can_check(const Network& network);
+
 // Each method in a lab of its own, one after another; says on standard error
-// what it is at. Needs root.
+// what it is at. For networks that can_check() lets through.
 Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
                                                 const std::string& names);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "rondo/collectives/message_plans.h"
@@ -11,54 +12,11 @@
 namespace rondo {
 namespace {
 
-// Bytes on the links of the network, each way.
-class Load {
- public:
-  explicit Load(const Network& network)
-      : network_(network),
-        up_(static_cast<size_t>(network.hosts)),
-        down_(up_.size()),
-        rack_up_(static_cast<size_t>(network.racks)),
-        rack_down_(rack_up_.size()) {}
-
-  // From one host to another.
-  void send(int from, int to, double bytes) {
-    if (from == to) return;
-    up_[static_cast<size_t>(from)] += bytes;
-    down_[static_cast<size_t>(to)] += bytes;
-    const int a = network_.rack_of(from), b = network_.rack_of(to);
-    if (a == b) return;
-    rack_up_[static_cast<size_t>(a)] += bytes;
-    rack_down_[static_cast<size_t>(b)] += bytes;
-  }
-  double busiest() const {
-    return std::max(std::ranges::max(up_), std::ranges::max(down_));
-  }
-  double busiest_rack() const {
-    return std::max(std::ranges::max(rack_up_), std::ranges::max(rack_down_));
-  }
-
- private:
-  const Network& network_;
-  std::vector<double> up_, down_, rack_up_, rack_down_;
-};
-
 // Of the busiest links.
 double seconds_of(const Network& network, double link, double uplink) {
   const double seconds = link / network.link;
   return network.has_uplinks() ? std::max(seconds, uplink / network.uplink)
                                : seconds;
-}
-double seconds_of(const Network& network, const Load& load) {
-  return seconds_of(network, load.busiest(), load.busiest_rack());
-}
-
-std::vector<int> workers_in_racks(const Network& network) {
-  std::vector<int> workers(static_cast<size_t>(network.racks));
-  for (int host = 0; host < network.hosts; ++host)
-    workers[static_cast<size_t>(network.rack_of(host))] +=
-        network.workers_on(host);
-  return workers;
 }
 
 bool one_host(const Network& network) { return network.hosts == 1; }
@@ -77,14 +35,17 @@ double hop(const Network& network, double bytes) {
   return network.latency + first_blocks(network, bytes) / network.link;
 }
 
-ExchangeCost pipelined(const Network& network, const Load& load, double depth,
-                       double bytes) {
-  return {.link_bytes = load.busiest(),
-          .seconds = seconds_of(network, load) + depth * hop(network, bytes)};
+// `load` is that of all bytes.
+ExchangeCost pipelined(const Network& network, const LinkLoad& load,
+                       double depth, double bytes) {
+  return {.link_bytes = load.link,
+          .seconds = seconds_of(network, load.link, load.uplink) +
+                     depth * hop(network, bytes)};
 }
 
 // Each chunk is passed on block by block, so a step takes as long as its bytes
-// need, or as long as the first block of a chunk is on its way.
+// need, or as long as the first block of a chunk is on its way. Ranks are on
+// hosts in order, so in a step one chunk leaves each host, and each rack.
 ExchangeCost ring_steps(const Network& network, double chunk, int steps) {
   const int n = network.workers;
   if (one_host(network)) {
@@ -93,17 +54,14 @@ ExchangeCost ring_steps(const Network& network, double chunk, int steps) {
     return {.worker_bytes = steps * chunk,
             .seconds = steps * step + network.local_latency};
   }
-  Load load(network);
-  for (int rank = 0; rank < n; ++rank)
-    load.send(network.host_of(rank), network.host_of((rank + 1) % n), chunk);
   // Of the n edges of the ring, those between hosts take longer.
   const double within = network.local_latency +
                         std::min(chunk, network.block) / network.local_rate;
   const double on_the_way =
       (network.hosts * hop(network, chunk) + (n - network.hosts) * within) / n;
-  const double step = std::max(seconds_of(network, load), on_the_way);
+  const double step = std::max(seconds_of(network, chunk, chunk), on_the_way);
   return {.worker_bytes = steps * chunk,
-          .link_bytes = steps * load.busiest(),
+          .link_bytes = steps * chunk,
           .seconds = steps * step + network.latency};
 }
 
@@ -138,14 +96,13 @@ ExchangeCost star(const Network& network, double bytes) {
   if (one_host(network)) {
     cost = local(network, (n - 1) * bytes, 2);
   } else {
-    Load load(network);
-    for (int host = 1; host < network.hosts; ++host) {
-      load.send(host, 0, bytes * network.workers_on(host));
-      load.send(0, host, bytes * network.workers_on(host));
-    }
+    // All the others' go to the first host and come back.
+    const double elsewhere = n - network.workers_on(0);
+    const LinkLoad load{.link = elsewhere * bytes,
+                        .uplink = (n - workers_in_racks(network)[0]) * bytes};
     // A block is back once all workers have sent theirs.
     cost = pipelined(network, load, 1, bytes);
-    cost.seconds += network.latency + (n - network.workers_on(0) - 1) *
+    cost.seconds += network.latency + (elsewhere - 1) *
                                           first_blocks(network, bytes) /
                                           network.link;
   }
@@ -153,16 +110,10 @@ ExchangeCost star(const Network& network, double bytes) {
   return cost;
 }
 
-ExchangeCost tree(const Network& network, double bytes) {
+ExchangeCost tree(const Network& network, const LinkLoad& each, double bytes) {
   const int n = network.workers;
-  Load load(network);
-  for (int rank = 1; rank < n; ++rank) {
-    const int child = network.host_of(rank);
-    const int parent = network.host_of(tree_parent(rank));
-    load.send(child, parent, bytes);
-    load.send(parent, child, bytes);
-  }
   const double depth = tree_depth(n);
+  const LinkLoad load{.link = each.link * bytes, .uplink = each.uplink * bytes};
   ExchangeCost cost = one_host(network)
                           ? local(network, depth * bytes, 2 * depth)
                           : pipelined(network, load, 2 * depth, bytes);
@@ -170,40 +121,23 @@ ExchangeCost tree(const Network& network, double bytes) {
   return cost;
 }
 
-// Adds a step in which all messages begin at once and the next waits for them.
-void add_step(ExchangeCost& cost, const Network& network, const Load& load,
-              double bytes) {
-  cost.link_bytes += load.busiest();
-  cost.seconds += one_host(network)
-                      ? bytes / network.local_rate + network.local_latency
-                      : seconds_of(network, load) + network.latency;
-}
-
-// As butterfly.cc: ranks beyond the power of two p give their vector to a
-// neighbour before, and get the result after.
-ExchangeCost butterfly(const Network& network, double bytes) {
+// In a step all messages begin at once, and the next waits for them.
+ExchangeCost butterfly(const Network& network, std::span<const LinkLoad> steps,
+                       double bytes) {
   const int n = network.workers;
   const int p = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
-  const int extra = n - p;
-  const auto rank_of = [&](int v) { return v < extra ? 2 * v + 1 : v + extra; };
   ExchangeCost cost;
-  if (extra > 0) {
-    Load load(network);
-    for (int v = 0; v < extra; ++v)
-      load.send(network.host_of(2 * v), network.host_of(2 * v + 1), bytes);
-    add_step(cost, network, load, bytes);
-    add_step(cost, network, load, bytes);
+  for (const LinkLoad& step : steps) {
+    const double seconds =
+        one_host(network)
+            ? step.part * bytes / network.local_rate + network.local_latency
+            : seconds_of(network, step.link * bytes, step.uplink * bytes) +
+                  network.latency;
+    // Once to add up, once to share.
+    cost.link_bytes += 2 * step.link * bytes;
+    cost.seconds += 2 * seconds;
   }
-  for (int d = p / 2; d >= 1; d /= 2) {
-    Load load(network);
-    const double part = bytes * d / p;
-    for (int v = 0; v < p; ++v)
-      load.send(network.host_of(rank_of(v)), network.host_of(rank_of(v ^ d)),
-                part);
-    add_step(cost, network, load, part);
-    add_step(cost, network, load, part);
-  }
-  cost.worker_bytes = (2.0 * bytes * (p - 1) / p * p + 2.0 * bytes * extra) / n;
+  cost.worker_bytes = (2.0 * bytes * (p - 1) + 2.0 * bytes * (n - p)) / n;
   return cost;
 }
 
@@ -215,10 +149,11 @@ double in_memory(const Network& network, double bytes) {
 
 ExchangeCost hierarchical(const Network& network, double bytes) {
   const int hosts = network.hosts;
-  const int slices = network.workers / hosts;
+  // As many on each host as on that with the fewest workers.
+  const int slices = network.least_on_a_host();
   const double slice = bytes / slices;
   Network between = network;
-  between.workers = hosts;
+  between.spread(hosts, hosts);
   // The rings of all slices share the links.
   ExchangeCost cost =
       ring_steps(between, slice / hosts * slices, 2 * (hosts - 1));
@@ -227,43 +162,19 @@ ExchangeCost hierarchical(const Network& network, double bytes) {
   return cost;
 }
 
-// The same with servers on the workers' hosts. A host's link carries what its
-// workers send to servers elsewhere and what its servers answer to workers
-// elsewhere, and what goes from a worker to a server of its host stays there.
+// Servers on the workers' hosts.
 ExchangeCost served_beside(const Method& method, const Network& network,
-                           double bytes) {
-  const double n = network.workers;
-  const double k = method.spare;
-  std::vector<double> servers(static_cast<size_t>(network.hosts));
-  for (int i = 0; i < method.spare; ++i)
-    ++servers[static_cast<size_t>(network.host_of_server(i, method.spare))];
-  struct Place {
-    double workers = 0, servers = 0;
-    // That leave it for each byte of a worker and server.
-    double sent(double all, double all_servers) const {
-      return workers * (all_servers - servers) + servers * (all - workers);
-    }
-  };
-  std::vector<Place> racks(static_cast<size_t>(network.racks));
-  double link = 0, uplink = 0;
-  for (int host = 0; host < network.hosts; ++host) {
-    const Place here{static_cast<double>(network.workers_on(host)),
-                     servers[static_cast<size_t>(host)]};
-    link = std::max(link, here.sent(n, k));
-    Place& rack = racks[static_cast<size_t>(network.rack_of(host))];
-    rack.workers += here.workers;
-    rack.servers += here.servers;
-  }
-  for (const Place& rack : racks) uplink = std::max(uplink, rack.sent(n, k));
-  const double part = bytes / k;
+                           const LinkLoad& each, double bytes) {
   ExchangeCost cost;
   cost.worker_bytes = bytes;
-  cost.link_bytes = link * part;
+  cost.link_bytes = each.link * bytes;
   // There and back; sums leave when a part of all workers has arrived.
   cost.startup =
-      2 * network.latency + n * std::min(part, network.part) / network.link;
+      2 * network.latency + network.workers *
+                                std::min(bytes / method.spare, network.part) /
+                                network.link;
   cost.seconds =
-      seconds_of(network, cost.link_bytes, uplink * part) + cost.startup;
+      seconds_of(network, cost.link_bytes, each.uplink * bytes) + cost.startup;
   return cost;
 }
 
@@ -305,6 +216,14 @@ ExchangeCost served(const Method& method, const Network& network,
   return cost;
 }
 
+// Hosts that share the driver's link get equally much of it, so those with more
+// workers come later, and answers wait for them.
+bool star_waits(const Network& network) {
+  return network.has_uplinks() ||
+         (network.hosts > 2 &&
+          network.most_on_a_host() != network.least_on_a_host());
+}
+
 }  // namespace
 
 Network seen_by(const Method& method, const Network& network) {
@@ -319,29 +238,49 @@ Network seen_by(const Method& method, const Network& network) {
 bool is_lower_bound(const Method& method, const Network& network) {
   return method.kind == MethodKind::kTree ||
          method.kind == MethodKind::kHybrid || method.beside ||
-         (method.kind == MethodKind::kStar && network.has_uplinks()) ||
+         (method.kind == MethodKind::kStar && star_waits(network)) ||
          (method.kind == MethodKind::kButterfly &&
           !std::has_single_bit(static_cast<unsigned>(network.workers)));
 }
 
-ExchangeCost reduction_cost(const Method& method, const Network& network,
-                            double bytes) {
-  const int n = network.workers;
+ExchangeCosts::ExchangeCosts(const Method& method, const Network& network)
+    : method_(method),
+      network_(seen_by(method, network)),
+      loads_(link_loads(method, network)) {}
+
+ExchangeCost ExchangeCosts::reduction(double bytes) const {
+  const int n = network_.workers;
   if (n == 1) return {};
-  switch (method.kind) {
-    case MethodKind::kNaive: return naive(network, bytes);
-    case MethodKind::kStar: return star(seen_by(method, network), bytes);
-    case MethodKind::kTree: return tree(network, bytes);
-    case MethodKind::kButterfly: return butterfly(network, bytes);
-    case MethodKind::kRing: return ring_steps(network, bytes / n, 2 * (n - 1));
-    case MethodKind::kDirect: return {.seconds = in_memory(network, bytes)};
-    case MethodKind::kHierarchical: return hierarchical(network, bytes);
+  switch (method_.kind) {
+    case MethodKind::kNaive: return naive(network_, bytes);
+    case MethodKind::kStar: return star(network_, bytes);
+    case MethodKind::kTree: return tree(network_, loads_[0], bytes);
+    case MethodKind::kButterfly: return butterfly(network_, loads_, bytes);
+    case MethodKind::kRing: return ring_steps(network_, bytes / n, 2 * (n - 1));
+    case MethodKind::kDirect: return {.seconds = in_memory(network_, bytes)};
+    case MethodKind::kHierarchical: return hierarchical(network_, bytes);
     case MethodKind::kServers:
     case MethodKind::kHybrid:
-      return method.beside ? served_beside(method, network, bytes)
-                           : served(method, network, bytes);
+      return method_.beside ? served_beside(method_, network_, loads_[0], bytes)
+                            : served(method_, network_, bytes);
   }
   return {};
+}
+
+ExchangeCost ExchangeCosts::of(const PlannedExchange& exchange) const {
+  const double bytes =
+      exchange.bytes / exchange.pieces * (method_.bf16 ? 0.5 : 1);
+  ExchangeCost cost =
+      exchange.gather ? gather_cost(network_, bytes) : reduction(bytes);
+  cost.worker_bytes *= exchange.pieces;
+  cost.link_bytes *= exchange.pieces;
+  cost.seconds += (exchange.pieces - 1) * (cost.seconds - cost.startup);
+  return cost;
+}
+
+ExchangeCost reduction_cost(const Method& method, const Network& network,
+                            double bytes) {
+  return ExchangeCosts(method, network).reduction(bytes);
 }
 
 ExchangeCost gather_cost(const Network& network, double bytes) {

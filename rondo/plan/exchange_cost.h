@@ -3,11 +3,15 @@
 //
 // The busiest link decides, and latencies are added where messages wait for
 // each other. For the tree, the hybrid, servers beside workers, the star in
-// racks, and the butterfly of a number of workers that is no power of two this
-// is a lower bound: some links wait for others.
+// racks or on hosts with different numbers of workers, and the butterfly of a
+// number of workers that is no power of two this is a lower bound: some links
+// wait for others.
 #pragma once
 
-#include "rondo/plan/method.h"
+#include <vector>
+
+#include "rondo/plan/link_loads.h"
+#include "rondo/plan/workload.h"
 
 namespace rondo {
 
@@ -25,7 +29,24 @@ Network seen_by(const Method& method, const Network& network);
 // Whether the closed form is such a bound.
 bool is_lower_bound(const Method& method, const Network& network);
 
-// `bytes` of each worker, added up over all of them.
+// The costs of exchanges by one method. Takes a look at all workers when it is
+// made, and at none of them afterwards.
+class ExchangeCosts {
+ public:
+  ExchangeCosts(const Method& method, const Network& network);
+
+  // `bytes` of each worker, added up over all of them.
+  ExchangeCost reduction(double bytes) const;
+  // Its pieces one after another, in the method's precision.
+  ExchangeCost of(const PlannedExchange& exchange) const;
+
+ private:
+  const Method method_;
+  const Network network_;
+  const std::vector<LinkLoad> loads_;
+};
+
+// Of a single one.
 ExchangeCost reduction_cost(const Method& method, const Network& network,
                             double bytes);
 // `bytes` of each worker, for all workers.

@@ -52,22 +52,26 @@ struct Case {
   int hosts;
   int racks = 1;
   double uplink = 0;
+  std::vector<int> on_hosts = {};  // workers; empty: equally many
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.workers << " workers on " << c.hosts << " hosts in " << c.racks
        << " racks";
+  for (const int here : c.on_hosts) *out << " +" << here;
 }
 
 class ExchangeCostTest : public ::testing::TestWithParam<Case> {
  protected:
   Network network() const {
-    return {.workers = GetParam().workers,
-            .hosts = GetParam().hosts,
-            .link = 125e6,
-            .latency = 50e-6,
-            .racks = GetParam().racks,
-            .uplink = GetParam().uplink};
+    Network made{.workers = GetParam().workers,
+                 .hosts = GetParam().hosts,
+                 .link = 125e6,
+                 .latency = 50e-6,
+                 .racks = GetParam().racks,
+                 .uplink = GetParam().uplink};
+    if (!GetParam().on_hosts.empty()) made.place(GetParam().on_hosts);
+    return made;
   }
 };
 
@@ -168,6 +172,19 @@ TEST(ExchangeCost, FactorsGoAroundOnce) {
   EXPECT_NEAR(gather_cost(network, 1e8).worker_bytes, 3e8, 1);
 }
 
+// Each has its latencies; servers begin the next while the last comes back.
+TEST(ExchangeCost, PiecesGoOneAfterAnother) {
+  const Network network{.workers = 64, .hosts = 16};
+  for (const Method& method : methods_for(network)) {
+    const ExchangeCosts costs(method, network);
+    const ExchangeCost one = costs.of({.bytes = 25e6});
+    const ExchangeCost ten = costs.of({.bytes = 250e6, .pieces = 10});
+    EXPECT_NEAR(ten.worker_bytes, 10 * one.worker_bytes, 1) << method.name();
+    EXPECT_NEAR(ten.seconds, 10 * one.seconds - 9 * one.startup, 1e-6)
+        << method.name();
+  }
+}
+
 TEST(Network, BadOnesAreExplained) {
   const auto said = [](const Network& network) {
     return network.check().message();
@@ -198,12 +215,29 @@ TEST(Network, WorkersAreSpreadInOrder) {
   EXPECT_EQ(network.workers_on(2), 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, ExchangeCostTest,
-                         ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8},
-                                           Case{5, 5}, Case{16, 16}, Case{8, 2},
-                                           Case{16, 4}, Case{4, 1},
-                                           Case{4, 4, 2, 25e6},
-                                           Case{8, 8, 2, 25e6}));
+TEST(Network, HostsMayHaveDifferentNumbersOfWorkers) {
+  Network network;
+  network.place({1, 4, 2});
+  EXPECT_TRUE(network.check().ok());
+  EXPECT_EQ(network.workers, 7);
+  EXPECT_EQ(network.hosts, 3);
+  std::vector<int> hosts;
+  for (int worker = 0; worker < 7; ++worker)
+    hosts.push_back(network.host_of(worker));
+  EXPECT_THAT(hosts, ::testing::ElementsAre(0, 1, 1, 1, 1, 2, 2));
+  EXPECT_EQ(network.workers_on(2), 2);
+  EXPECT_EQ(network.most_on_a_host(), 4);
+  EXPECT_EQ(network.least_on_a_host(), 1);
+  network.hosts = 2;
+  EXPECT_THAT(network.check().message(), ::testing::HasSubstr("add up"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, ExchangeCostTest,
+    ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8}, Case{5, 5},
+                      Case{16, 16}, Case{8, 2}, Case{16, 4}, Case{4, 1},
+                      Case{4, 4, 2, 25e6}, Case{8, 8, 2, 25e6},
+                      Case{6, 2, 1, 0, {4, 2}}, Case{8, 3, 1, 0, {1, 4, 3}}));
 
 }  // namespace
 }  // namespace rondo

@@ -64,7 +64,13 @@ Result<Method> method_named(std::string_view name) {
     const bool serves = method.kind == MethodKind::kServers ||
                         method.kind == MethodKind::kHybrid;
     const bool there = !method.beside || method.kind == MethodKind::kServers;
-    if (serves == (method.spare > 0) && there) return method;
+    if (serves != (method.spare > 0) || !there) continue;
+    if (method.bf16 && method.by_keys())
+      return error(Code::kInvalidArgument,
+                   "\"{}\": servers give values back in f32; leave \", bf16\" "
+                   "out",
+                   name);
+    return method;
   }
   return wrong();
 }

@@ -1,10 +1,13 @@
 // Network: the machines that train, and what joins them.
 //
-// Workers are on hosts in order, equally many on each but for the remainder.
+// Workers are on hosts in order, equally many on each but for the remainder, or
+// as many as is said.
 // Each host has one link to a switch, the same rate in both directions at once.
 // Hosts are in racks in order, and between racks there is one link from each
 // rack's switch. Spare machines are hosts of their own, spread over the racks.
 #pragma once
+
+#include <vector>
 
 #include "rondo/base/status.h"
 
@@ -20,6 +23,9 @@ inline constexpr double kEthernetPayload = 1448.0 / 1538;
 struct Network {
   int workers = 1;
   int hosts = 1;
+  // Of each host: how many workers there are on it and on those before it.
+  // Empty: equally many on each.
+  std::vector<int> workers_until = {};
   double link = 1.25e9;    // bytes a second, each way, of a host
   double latency = 50e-6;  // of a message between hosts, one way
   double payload = 1;      // the share of the links' rates that messages get
@@ -66,10 +72,16 @@ struct Network {
   // 0..hosts-1; spare machine i has the number hosts + i.
   int host_of(int worker) const;
   int workers_on(int host) const;
+  int workers_before(int host) const;
   // The host of one of so many servers that are started beside the workers:
   // equally many on each but for the remainder.
   int host_of_server(int server, int servers) const;
   int most_on_a_host() const;
+  int least_on_a_host() const;
+  // Another number of them, on so many hosts, equally many on each.
+  void spread(int new_workers, int new_hosts);
+  // Hosts get as many workers as is said here.
+  void place(const std::vector<int>& on_hosts);
   int rack_of(int host) const;
   bool has_uplinks() const { return racks > 1 && uplink > 0; }
   // Bytes that a worker has sent to one of a hybrid's servers and got no answer

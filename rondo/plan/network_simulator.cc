@@ -229,12 +229,15 @@ void NetworkSimulator::go_on(int rank) {
   post(now_ + memory_seconds(act), Event::Kind::kPassed, rank);
 }
 
-// The ranks of a host share its memory, and all are at this at once.
+// The ranks of a host share its memory, and all are at this at once; where
+// hosts have different numbers of them, those that own a slice.
 double NetworkSimulator::memory_seconds(const Act& act) const {
   if (act.kind == ActionKind::kJoin) return 0;
   const double here = network_.workers_on(host_of(act.rank));
-  const double seconds = act.bytes * here / network_.memory_rate / 4;
-  if (act.kind != ActionKind::kSliceReduce) return seconds;
+  const bool reduces = act.kind == ActionKind::kSliceReduce;
+  const double at_it = reduces ? network_.least_on_a_host() : here;
+  const double seconds = act.bytes * at_it / network_.memory_rate / 4;
+  if (!reduces) return seconds;
   // Reads the slice of all, and writes it to one or to all.
   return here * seconds * (act.action->peer < 0 ? 2 : 1);
 }

@@ -37,12 +37,11 @@ std::vector<Method> all_methods(const Network& network,
 
 double worker_bytes(const Method& method, const Network& network,
                     const Workload& workload) {
+  const ExchangeCosts costs(method, network);
   double bytes = 0;
   for (const auto& exchange : exchanges_by(method, network, workload))
-    bytes += exchange.gather
-                 ? gather_cost(network, exchange.bytes).worker_bytes
-                 : reduction_cost(method, network, exchange.bytes).worker_bytes;
-  return method.bf16 ? bytes / 2 : bytes;
+    bytes += costs.of(exchange).worker_bytes;
+  return bytes;
 }
 
 // The whole vector in one exchange; factors one by one.

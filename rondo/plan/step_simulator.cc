@@ -20,7 +20,8 @@ class StepSimulator {
         workload_(workload),
         options_(options),
         slowness_(slowness(network.workers, options.stragglers)),
-        exchanges_(exchanges_by(method, network, workload)) {}
+        exchanges_(exchanges(network)),
+        costs_(method, network_) {}
 
   Result<StepTimes> run() {
     StepTimes times;
@@ -33,28 +34,39 @@ class StepSimulator {
     for (const std::vector<double>& end : at_once)
       times.communication =
           std::max(times.communication, std::ranges::max(end));
-    RONDO_ASSIGN_OR_RETURN(
-        const Ends ended, ends(workload_.step_seconds, times.by_messages));
-    for (int worker = 0; worker < network_.workers; ++worker)
-      times.step = std::max(times.step, step_of(worker, ended));
-    times.waiting =
-        (std::ranges::max(slowness_) - 1) * workload_.step_seconds;
+    RONDO_ASSIGN_OR_RETURN(const Ends ended,
+                           ends(workload_.step_seconds, times.by_messages));
+    const double slowest = std::ranges::max(slowness_);
+    if (times.by_messages)
+      for (size_t worker = 0; worker < slowness_.size(); ++worker)
+        times.step =
+            std::max(times.step, step_of(worker, slowness_[worker], ended));
+    else
+      times.step = step_of(0, slowest, ended);
+    times.waiting = (slowest - 1) * workload_.step_seconds;
     times.exposed = times.step - times.computation - times.waiting;
     return times;
   }
 
  private:
-  // Seconds, by exchange and worker.
+  // By closed forms it is the same to which servers a key goes, and to find
+  // that out takes long where there are thousands.
+  std::vector<PlannedExchange> exchanges(const Network& network) const {
+    return method_.by_keys() && options_.most_blocks == 0
+               ? workload_.keys
+               : exchanges_by(method_, network, workload_);
+  }
+  // Seconds, by exchange and worker. By closed forms, where all workers come to
+  // the end at once, one stands for all.
   using Ends = std::vector<std::vector<double>>;
 
-  double step_of(int worker, const Ends& ended) const {
-    const auto at = static_cast<size_t>(worker);
-    const double computation = slowness_[at] * workload_.step_seconds;
+  double step_of(size_t worker, double slow, const Ends& ended) const {
+    const double computation = slow * workload_.step_seconds;
     const auto behind = seconds_behind(exchanges_, computation,
                                        seconds_per_flop(network_, workload_));
     std::vector<EndedExchange> own;
     for (size_t i = 0; i < exchanges_.size(); ++i)
-      own.push_back({ended[i][at], behind[i]});
+      own.push_back({ended[i][worker], behind[i]});
     return end_of_step(backward_share(exchanges_) * computation,
                        std::move(own));
   }
@@ -71,9 +83,8 @@ class StepSimulator {
       if (exchange.gather)
         count += n * (n - 1) * (1 + bytes / network_.block);
       else
-        count += messages +
-                 n * reduction_cost(method_, network_, bytes).worker_bytes /
-                     network_.block;
+        count += exchange.pieces * messages +
+                 n * costs_.of(exchange).worker_bytes / network_.block;
     }
     return count;
   }
@@ -98,13 +109,10 @@ class StepSimulator {
     double now = 0;
     Ends ended;
     for (const PlannedExchange& exchange : exchanges_) {
-      const double bytes = bytes_of(exchange);
-      const ExchangeCost cost = exchange.gather
-                                    ? gather_cost(network_, bytes)
-                                    : reduction_cost(method_, network_, bytes);
+      const ExchangeCost cost = costs_.of(exchange);
       now =
           std::max(now, exchange.ready * computation * slowest) + cost.seconds;
-      ended.emplace_back(slowness_.size(), now);
+      ended.push_back({now});
       // The links are free for the next before all of this has come back.
       now -= cost.startup;
     }
@@ -189,6 +197,7 @@ class StepSimulator {
   const StepOptions& options_;
   const std::vector<double> slowness_;
   const std::vector<PlannedExchange> exchanges_;
+  const ExchangeCosts costs_;
 };
 
 }  // namespace

@@ -72,9 +72,8 @@ Sweep sweep_workers(const Network& network, const Workload& workload,
   std::vector<Network> networks;
   for (int workers = 2; workers <= kMostInSweep; workers *= 2) {
     Network larger = network;
-    larger.workers = workers;
     // One host stays one; of several, there are as many workers on each.
-    if (network.hosts > 1) larger.hosts = std::max(1, workers / each);
+    larger.spread(workers, network.hosts > 1 ? std::max(1, workers / each) : 1);
     larger.racks = std::min(network.racks, larger.hosts);
     sweep.at.push_back(workers);
     networks.push_back(larger);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -36,13 +38,12 @@ struct Quantity {
   std::string_view unit;
 };
 Result<Quantity> split(std::string_view text) {
-  const std::string copy(text);
-  char* end = nullptr;
-  const double number = std::strtod(copy.c_str(), &end);
-  const auto used = static_cast<size_t>(end - copy.c_str());
-  if (used == 0 || !std::isfinite(number))
+  double number = 0;
+  const auto [end, failed] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || !std::isfinite(number))
     return error(Code::kInvalidArgument, "no number");
-  std::string_view unit = text.substr(used);
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   return Quantity{number, unit};
 }
@@ -70,6 +71,10 @@ struct Wanted {
   std::span<const Unit> units;
   std::string_view examples;
   bool zero = false;  // whether it may be
+  // What else there is, in bytes or seconds, and in words.
+  double least = 0;
+  double most = std::numeric_limits<double>::max();
+  std::string_view range = "";
 };
 
 Result<double> parse(std::string_view text, const Wanted& wanted) {
@@ -86,7 +91,11 @@ Result<double> parse(std::string_view text, const Wanted& wanted) {
     return error(Code::kInvalidArgument, "\"{}\": a {} is {}, such as {}", text,
                  wanted.what, wanted.zero ? "not negative" : "more than zero",
                  wanted.examples);
-  return found->number * unit->factor;
+  const double value = found->number * unit->factor;
+  if (value != 0 && !(value >= wanted.least && value <= wanted.most))
+    return error(Code::kInvalidArgument, "\"{}\": a {} is {}", text,
+                 wanted.what, wanted.range);
+  return value;
 }
 
 // Three digits, with the largest prefix that leaves one before the point.
@@ -103,16 +112,45 @@ std::string with_prefix(double value, std::string_view unit) {
 Result<double> parse_rate(std::string_view text) {
   std::string_view bare = text;
   if (bare.ends_with("/s")) bare.remove_suffix(2);
-  const Wanted wanted{"rate", kRates, "1gbit, 100mbit or 12.5GB/s"};
-  return parse(bare, wanted);
+  return parse(bare, {.what = "rate",
+                      .units = kRates,
+                      .examples = "1gbit, 100mbit or 12.5GB/s",
+                      .least = 1.0 / 8,
+                      .most = 1e15 / 8,
+                      .range = "from 1bit to 1000tbit"});
 }
 
 Result<double> parse_seconds(std::string_view text) {
-  return parse(text, {"time", kTimes, "50us, 1.5ms or 0.55", true});
+  return parse(text, {.what = "time",
+                      .units = kTimes,
+                      .examples = "50us, 1.5ms or 0.55",
+                      .zero = true,
+                      .least = 1e-12,
+                      .most = 1e9,
+                      .range = "0, or from 0.001ns to 1e9s"});
 }
 
 Result<double> parse_number(std::string_view text) {
-  return parse(text, {"number", kNumbers, "138360000 or 138.36M"});
+  return parse(text, {.what = "number",
+                      .units = kNumbers,
+                      .examples = "138360000 or 138.36M",
+                      .range = "at most 1e308"});
+}
+
+Result<double> parse_count(std::string_view text, double most,
+                           std::string_view examples) {
+  RONDO_ASSIGN_OR_RETURN(const double value,
+                         parse(text, {.what = "number",
+                                      .units = kNumbers,
+                                      .examples = examples,
+                                      .range = "at most 1e308"}));
+  const double whole = std::round(value);
+  // 138.36M is a whole number, but not to the last bit.
+  if (whole < 1 || std::abs(value - whole) > 1e-12 * value || whole > most)
+    return error(Code::kInvalidArgument,
+                 "\"{}\": give a whole number from 1 to {:g}, such as {}", text,
+                 most, examples);
+  return whole;
 }
 
 std::string rate_text(double bytes_per_s) {

@@ -27,6 +27,24 @@ TEST(Units, Numbers) {
   EXPECT_DOUBLE_EQ(parse_number("64").value(), 64);
 }
 
+TEST(Units, Counts) {
+  EXPECT_EQ(parse_count("138.36M", 1e15).value(), 138360000);
+  EXPECT_EQ(parse_count("1.7e3", 1e15).value(), 1700);
+  for (const std::string_view wrong :
+       {"0.5", "1.5", "1.2345k", "1001T", "1e99", "0x10", "nan", "0", "-1", ""})
+    EXPECT_FALSE(parse_count(wrong, 1e15).ok()) << wrong;
+}
+
+TEST(Units, WhatIsTooMuchIsRefused) {
+  for (const std::string_view wrong :
+       {"1e308gbit", "1e-3bit", "0x10gbit", "nangbit", "1e999gbit", " 1gbit"})
+    EXPECT_FALSE(parse_rate(wrong).ok()) << wrong;
+  for (const std::string_view wrong : {"1e300", "1e-300", "inf", "0x1"})
+    EXPECT_FALSE(parse_seconds(wrong).ok()) << wrong;
+  for (const std::string_view wrong : {"1e308T", "inf", "nan", "0x1p3"})
+    EXPECT_FALSE(parse_number(wrong).ok()) << wrong;
+}
+
 TEST(Units, ErrorsSayWhatToWrite) {
   const auto said = [](const Result<double>& result) {
     return result.ok() ? std::string() : result.status().message();

@@ -1,22 +1,28 @@
 #include "rondo/plan/workload.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rondo {
 namespace {
 
 constexpr double kForward = 1.0 / 3;
 constexpr double kPiece = 25 << 20;
+// Of larger models several pieces are looked at as one.
+constexpr double kMostPieces = 4096;
 
 // So many bytes in pieces, which come evenly during the backward pass.
 std::vector<PlannedExchange> in_pieces(double total, double first,
                                        double later) {
   std::vector<PlannedExchange> pieces;
+  const double together = std::max(1.0, std::ceil(total / later / kMostPieces));
   for (double left = total; left > 0;) {
-    const double bytes = std::min(left, left == total ? first : later);
+    const double bytes =
+        std::min(left, left == total ? first : together * later);
     left = bytes < left ? left - bytes : 0;
     pieces.push_back({.bytes = bytes,
-                      .ready = kForward + (1 - kForward) * (1 - left / total)});
+                      .ready = kForward + (1 - kForward) * (1 - left / total),
+                      .pieces = std::ceil(bytes / later)});
   }
   return pieces;
 }

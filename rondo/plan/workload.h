@@ -14,6 +14,8 @@ struct PlannedExchange {
   double bytes = 0;     // in full precision; of a factor: this worker's rows
   double ready = 0;     // which share of the computation is done by then
   bool gather = false;  // a factor: it goes to all workers as it is
+  // Of a size that was given only: so many alike, which go one after another.
+  double pieces = 1;
   // Operations that multiplying another worker's factors takes; 0 but for the
   // last factor of a gradient.
   double flops = 0;

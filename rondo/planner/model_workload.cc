@@ -37,6 +37,10 @@ Result<const OptimizerName*> optimizer_of(const PlannedModel& planned) {
 
 }  // namespace
 
+Status check_optimizer(const std::string& name) {
+  return optimizer_of({.optimizer = name}).status();
+}
+
 Result<TrainingStep> model_step(const PlannedModel& planned) {
   RONDO_ASSIGN_OR_RETURN(const ModelName* model, find_model(planned.model));
   RONDO_ASSIGN_OR_RETURN(const OptimizerName* named, optimizer_of(planned));

@@ -13,6 +13,9 @@ struct PlannedModel {
   int64_t batch = 32;     // rows of a worker
 };
 
+// Whether there is one of this name.
+Status check_optimizer(const std::string& name);
+
 // The model with the data that it is known for: 224 x 224 images of 1000
 // classes, or 28 x 28 of ten.
 Result<TrainingStep> model_step(const PlannedModel& planned);

@@ -1,7 +1,8 @@
 #include "rondo/planner/plan_options.h"
 
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "rondo/base/cores.h"
 #include "rondo/graph/graph_io.h"
@@ -14,11 +15,10 @@
 namespace rondo {
 namespace {
 
-constexpr int64_t kUsualWorkers = 4;
-constexpr std::string_view kUsualLink = "10gbit";
-constexpr std::string_view kUsualLatency = "50us";
-// Of a message between GPUs of a host: a kernel has to be started for it.
-constexpr double kGpuLatency = 10e-6;
+// Beyond these nobody computes, and sums would come to be infinite.
+constexpr double kMostParameters = 1e15;
+constexpr double kMostExamples = 1e15;
+constexpr double kLeastFlops = 1e6, kMostFlops = 1e21;
 
 // With the option's name in front of what is wrong.
 Result<double> named(std::string_view option, Result<double> value) {
@@ -34,55 +34,57 @@ bool is_model(const PlanOptions& options) {
   return find_model(options.model).ok();
 }
 
-// Whether workers compute on GPUs, of which the table has figures.
-bool on_gpus(const PlanOptions& options) {
-  return !options.device.empty() && options.device != "cpu";
+// Whether the estimate is told what a worker computes on.
+bool device_told(const PlanOptions& options) {
+  return !options.device.empty() || !options.flops.empty() ||
+         options.cores_told();
 }
 
-Status check_device(const PlanOptions& options) {
-  if (options.precision != "fp32" && options.precision != "bf16")
+Status check_cores(const PlanOptions& options) {
+  for (const auto& [option, cores] :
+       {std::pair("--cores", options.cores),
+        std::pair("--cores-per-host", options.cores_per_host)})
+    if (cores < 0 || cores > kMostCores)
+      return error(Code::kInvalidArgument,
+                   "{} {}: give a whole number from 1 to {}", option, cores,
+                   kMostCores);
+  if (options.cores > 0 && options.cores_per_host > 0)
     return error(Code::kInvalidArgument,
-                 "--precision {}: products are computed in fp32 or bf16",
-                 options.precision);
-  if (options.cores < 0)
-    return error(Code::kInvalidArgument,
-                 "--cores {}: a worker has one core at least", options.cores);
-  if (!options.flops.empty() && (!options.device.empty() || options.cores > 0))
-    return error(Code::kInvalidArgument,
-                 "--flops and {} both say how fast a worker is; give one",
-                 options.device.empty() ? "--cores" : "--device");
-  if (on_gpus(options) && options.cores > 0)
+                 "--cores are those of a worker and --cores-per-host those of "
+                 "all workers of a host; give one");
+  if (options.on_gpus() && options.cores_told())
     return error(Code::kInvalidArgument,
                  "--cores are those of --device cpu; leave one of them out");
-  if (!on_gpus(options) && options.precision != "fp32")
-    return error(Code::kInvalidArgument,
-                 "--precision {}: say of which --device, one of {}",
-                 options.precision, device_names());
-  const bool told =
-      !options.device.empty() || !options.flops.empty() || options.cores > 0;
-  if (told && options.step_time == "measure")
-    return error(Code::kInvalidArgument,
-                 "--step-time measure trains here, on all cores; leave "
-                 "--device, --cores and --flops out, or --step-time");
-  if (!options.params.empty() && told)
-    return error(Code::kInvalidArgument,
-                 "--params says nothing about operations, so --device, --cores "
-                 "and --flops do not help; give --step-time");
-  return on_gpus(options) ? find_device(options.device).status() : Status();
+  return {};
+}
+
+// Of a worker; the workers of a host share its own.
+Result<double> cores_of(const PlanOptions& options) {
+  if (options.cores > 0) return static_cast<double>(options.cores);
+  RONDO_ASSIGN_OR_RETURN(const Network network, network_of(options));
+  const double all = options.cores_per_host > 0
+                         ? static_cast<double>(options.cores_per_host)
+                         : available_cores();
+  return std::max(1.0, all / network.most_on_a_host());
 }
 
 // Bytes a second follow operations a second as on a common core.
 Result<DeviceRates> rates_of(const PlanOptions& options) {
-  if (on_gpus(options)) {
+  if (options.on_gpus()) {
     RONDO_ASSIGN_OR_RETURN(const auto device, find_device(options.device));
     return device.rates(options.precision == "bf16");
   }
   DeviceRates rates;
-  double scale = options.cores > 0 ? static_cast<double>(options.cores)
-                                   : available_cores();
-  if (!options.flops.empty()) {
+  double scale = 1;
+  if (options.flops.empty()) {
+    RONDO_ASSIGN_OR_RETURN(scale, cores_of(options));
+  } else {
     RONDO_ASSIGN_OR_RETURN(const double flops,
                            named("--flops", parse_number(options.flops)));
+    if (flops < kLeastFlops || flops > kMostFlops)
+      return error(Code::kInvalidArgument,
+                   "--flops {}: give from 1M to 1e21 operations a second",
+                   options.flops);
     scale = flops / rates.flops_per_s;
   }
   rates.flops_per_s *= scale;
@@ -90,24 +92,35 @@ Result<DeviceRates> rates_of(const PlanOptions& options) {
   return rates;
 }
 
+Status no_graph(std::string_view why) {
+  return error(Code::kInvalidArgument,
+               "{}; a graph with its updates is what "
+               "rd.train.export_meta_graph(FILE) writes behind minimize()",
+               why);
+}
+
 Result<TrainingStep> step_of(const PlanOptions& options) {
   if (is_model(options)) return model_step(planned_model(options));
-  if (!std::filesystem::exists(options.model))
+  const std::string& file = options.model;
+  if (!std::filesystem::exists(file))
     return error(Code::kInvalidArgument,
                  "\"{}\" is neither a model nor a file with a graph; models "
                  "are {}",
-                 options.model, model_names());
+                 file, model_names());
+  if (std::filesystem::is_directory(file))
+    return no_graph(fmt::format("{} is a folder, not a graph", file));
   try {
-    return find_step(load_graph(options.model), options.model);
+    return find_step(load_graph(file), file);
   } catch (const Error& e) {
-    return Status(e.code(), e.what()).with_context(options.model);
+    return no_graph(e.what());
   }
 }
 
 Result<Workload> without_time(const PlanOptions& options) {
   if (!options.params.empty()) {
-    RONDO_ASSIGN_OR_RETURN(const double parameters,
-                           named("--params", parse_number(options.params)));
+    RONDO_ASSIGN_OR_RETURN(
+        const double parameters,
+        named("--params", parse_count(options.params, kMostParameters)));
     Workload workload = uniform_workload(
         parameters,
         {.first = BucketOptions().first_bytes,
@@ -120,7 +133,7 @@ Result<Workload> without_time(const PlanOptions& options) {
   Workload workload =
       workload_of(step, static_cast<double>(options.batch), rates);
   workload.name = options.model;
-  if (on_gpus(options))
+  if (options.on_gpus())
     workload.step_origin = fmt::format("estimated for {}", options.device);
   return workload;
 }
@@ -159,103 +172,65 @@ Status set_time(const PlanOptions& options, Workload& workload) {
   return {};
 }
 
-// How many workers on how many hosts.
-Status set_numbers(const PlanOptions& options, Network& network) {
-  const auto in_range = [](int64_t number) {
-    return number >= 0 && number <= kMostWorkers;
-  };
-  const int64_t workers = options.workers.value_or(kUsualWorkers);
-  if (workers < 1 || !in_range(workers))
+// Of an epoch; 0 where nobody knows.
+Result<double> examples_of(const PlanOptions& options) {
+  if (!options.examples.empty())
+    return named("--examples", parse_count(options.examples, kMostExamples,
+                                           "60000 or 1.28M"));
+  if (is_model(options)) return usual_examples(planned_model(options));
+  if (options.price_per_hour > 0)
     return error(Code::kInvalidArgument,
-                 "--workers {}: there are 1 to {} workers", workers,
-                 kMostWorkers);
-  if (!in_range(options.hosts) || !in_range(options.racks))
-    return error(Code::kInvalidArgument,
-                 "--hosts {} --racks {}: there are 1 to {} of them",
-                 options.hosts, options.racks, workers);
-  network.workers = static_cast<int>(workers);
-  network.racks = static_cast<int>(options.racks);
-  network.hosts =
-      options.hosts > 0 ? static_cast<int>(options.hosts) : network.workers;
-  const int64_t each = options.gpus_per_host;
-  if (each == 0) return {};
-  if (each < 0 || workers % each != 0)
-    return error(Code::kInvalidArgument,
-                 "--gpus-per-host {}: {} workers, one on each GPU, do not fill "
-                 "hosts of so many; give numbers of which one divides the "
-                 "other",
-                 each, workers);
-  if (options.hosts > 0 && options.hosts != workers / each)
-    return error(Code::kInvalidArgument,
-                 "--gpus-per-host {} --hosts {}: {} workers are then on {} "
-                 "hosts; leave one of them out",
-                 each, options.hosts, workers, workers / each);
-  network.hosts = static_cast<int>(workers / each);
-  return {};
-}
-
-Status set_links(const PlanOptions& options, Network& network) {
-  if (options.measured) {
-    // What programs get.
-    network.link = options.measured->link();
-    network.latency = options.measured->latency();
-    network.payload = 1;
-    return {};
-  }
-  RONDO_ASSIGN_OR_RETURN(
-      network.link,
-      named("--link",
-            parse_rate(options.link.empty() ? kUsualLink : options.link)));
-  RONDO_ASSIGN_OR_RETURN(
-      network.latency,
-      named("--latency",
-            parse_seconds(options.latency.empty() ? kUsualLatency
-                                                  : options.latency)));
-  network.payload = kEthernetPayload;
-  return {};
-}
-
-// GPUs of a host reduce a vector over the links between them, each sending
-// 2D(g-1)/g bytes, where workers on cores go through the host's memory, which
-// takes gD/2M. M is what makes these the same.
-Status set_local_links(const PlanOptions& options, Network& network) {
-  const double each = network.most_on_a_host();
-  if (!on_gpus(options) || each < 2) return {};
-  RONDO_ASSIGN_OR_RETURN(const auto device, find_device(options.device));
-  network.local_rate = device.sustained_link();
-  network.local_latency = kGpuLatency;
-  network.memory_rate = each * each * network.local_rate / (4 * (each - 1));
-  return {};
+                 "--price-per-hour is for an epoch; say how many examples that "
+                 "has, such as --examples 60000");
+  return 0.0;
 }
 
 }  // namespace
 
-Result<Network> network_of(const PlanOptions& options) {
-  RONDO_RETURN_IF_ERROR(check_device(options));
-  Network network;
-  RONDO_RETURN_IF_ERROR(set_numbers(options, network));
-  RONDO_RETURN_IF_ERROR(set_links(options, network));
-  RONDO_RETURN_IF_ERROR(set_local_links(options, network));
-  if (!options.uplink.empty()) {
-    RONDO_ASSIGN_OR_RETURN(network.uplink,
-                           named("--uplink", parse_rate(options.uplink)));
-    if (options.measured) network.uplink *= kEthernetPayload;
-    if (network.racks < 2)
-      return error(Code::kInvalidArgument,
-                   "--uplink joins racks; say how many, such as --racks 2");
-  }
-  RONDO_RETURN_IF_ERROR(network.check());
-  return network;
+bool PlanOptions::on_gpus() const { return !device.empty() && device != "cpu"; }
+
+Status check_device(const PlanOptions& options) {
+  if (options.precision != "fp32" && options.precision != "bf16")
+    return error(Code::kInvalidArgument,
+                 "--precision {}: products are computed in fp32 or bf16",
+                 options.precision);
+  RONDO_RETURN_IF_ERROR(check_cores(options));
+  if (!options.flops.empty() &&
+      (!options.device.empty() || options.cores_told()))
+    return error(Code::kInvalidArgument,
+                 "--flops and {} both say how fast a worker is; give one",
+                 options.device.empty() ? "--cores" : "--device");
+  if (!options.on_gpus() && options.precision != "fp32")
+    return error(Code::kInvalidArgument,
+                 "--precision {}: say of which --device, one of {}; of others "
+                 "it is fp32",
+                 options.precision, gpu_names());
+  if (device_told(options) && options.step_time == "measure")
+    return error(Code::kInvalidArgument,
+                 "--step-time measure trains here, on all cores; leave "
+                 "--device, --cores and --flops out, or --step-time");
+  if (!options.params.empty() && device_told(options))
+    return error(Code::kInvalidArgument,
+                 "--params says nothing about operations, so --device, --cores "
+                 "and --flops do not help; give --step-time");
+  return options.on_gpus() ? find_device(options.device).status() : Status();
 }
 
 Result<Workload> workload_of(const PlanOptions& options) {
-  if (options.model.empty() == options.params.empty())
+  if (!options.model.empty() && !options.params.empty())
+    return error(Code::kInvalidArgument,
+                 "{} and --params {}: give a model or a number of parameters, "
+                 "not both",
+                 options.model, options.params);
+  if (options.model.empty() && options.params.empty())
     return error(Code::kInvalidArgument,
                  "give a model ({}), a file with a graph, or --params N",
                  model_names());
-  if (options.batch < 1)
-    return error(Code::kInvalidArgument, "--batch {}: one example at least",
-                 options.batch);
+  if (options.batch < 1 || options.batch > kMostBatch)
+    return error(Code::kInvalidArgument,
+                 "--batch {}: give a whole number from 1 to {}", options.batch,
+                 kMostBatch);
+  RONDO_RETURN_IF_ERROR(check_optimizer(options.optimizer));
   RONDO_ASSIGN_OR_RETURN(Workload workload, without_time(options));
   RONDO_RETURN_IF_ERROR(set_time(options, workload));
   return workload;
@@ -266,23 +241,20 @@ Result<PredictOptions> predict_options_of(const PlanOptions& options) {
   made.step.stragglers.slowest = options.straggler;
   made.step.stragglers.jitter = options.jitter;
   made.price_per_hour = options.price_per_hour;
-  if (!(options.straggler >= 1) || !std::isfinite(options.straggler))
+  if (!(options.straggler >= 1 && options.straggler <= kMostStraggler))
     return error(Code::kInvalidArgument,
                  "--straggler {}: how many times as long the slowest worker "
-                 "takes, 1 or more",
-                 options.straggler);
-  if (!(options.jitter >= 0 && options.jitter <= 10))
+                 "takes, from 1 to {}",
+                 options.straggler, kMostStraggler);
+  if (!(options.jitter >= 0 && options.jitter <= kMostJitter))
     return error(Code::kInvalidArgument,
-                 "--jitter {}: a share of a step, such as 0.1", options.jitter);
-  if (!(options.price_per_hour >= 0))
+                 "--jitter {}: a share of a step from 0 to {}, such as 0.1",
+                 options.jitter, kMostJitter);
+  if (!(options.price_per_hour >= 0 && options.price_per_hour <= kMostPrice))
     return error(Code::kInvalidArgument,
-                 "--price-per-hour {}: a price is not negative",
-                 options.price_per_hour);
-  made.epoch_examples = usual_examples(planned_model(options));
-  if (!options.examples.empty()) {
-    RONDO_ASSIGN_OR_RETURN(made.epoch_examples,
-                           named("--examples", parse_number(options.examples)));
-  }
+                 "--price-per-hour {}: a price is from 0 to {}",
+                 options.price_per_hour, kMostPrice);
+  RONDO_ASSIGN_OR_RETURN(made.epoch_examples, examples_of(options));
   return made;
 }
 

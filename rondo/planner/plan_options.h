@@ -4,11 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rondo/plan/prediction.h"
 #include "rondo/planner/link_survey.h"
 
 namespace rondo {
+
+// What a plan may be told at most.
+inline constexpr int64_t kMostBatch = 1'000'000;
+inline constexpr int64_t kMostCores = 65536;
+inline constexpr double kMostStraggler = 1000;
+inline constexpr double kMostJitter = 10;
+inline constexpr double kMostPrice = 1e9;
 
 struct PlanOptions {
   std::string model;   // of `rondo train`, or a file with a graph
@@ -16,8 +24,9 @@ struct PlanOptions {
   int64_t batch = 32;  // examples of a worker in a step
   std::string optimizer = "momentum";
 
-  std::optional<int64_t> workers;  // none: 4
+  std::optional<int64_t> workers;  // none: one for each host, or 4
   int64_t hosts = 0;               // 0: one for each worker
+  std::vector<int> on_hosts;       // workers of each; empty: equally many
   int64_t gpus_per_host = 0;       // a worker on each; 0: as hosts says
   std::string link;                // empty: as measured, or 10gbit
   std::string latency;             // empty: as measured, or 50us
@@ -28,8 +37,11 @@ struct PlanOptions {
   std::string step_time = "estimate";  // or "measure", or seconds
   std::string device;                  // of a worker, for the estimate
   std::string precision = "fp32";      // of its products
-  int64_t cores = 0;                   // of a worker; 0: all that are here
-  std::string flops;                   // of a worker, instead of a device
+  // Of a worker, or of a host, whose workers share them; neither: those here,
+  // shared in the same way.
+  int64_t cores = 0;
+  int64_t cores_per_host = 0;
+  std::string flops;  // of a worker, instead of a device
   double straggler = 1;
   double jitter = 0;
 
@@ -42,9 +54,14 @@ struct PlanOptions {
 
   std::string json;  // files to write
   std::string page;
+
+  // Whether workers compute on GPUs, of which the table has figures.
+  bool on_gpus() const;
+  bool cores_told() const { return cores > 0 || cores_per_host > 0; }
 };
 
 // What cannot work gets an error that names the option.
+Status check_device(const PlanOptions& options);
 Result<Network> network_of(const PlanOptions& options);
 // The workload, its step's time included.
 Result<Workload> workload_of(const PlanOptions& options);

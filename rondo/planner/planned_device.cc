@@ -35,10 +35,12 @@ DeviceRates PlannedDevice::rates(bool half) const {
 
 double PlannedDevice::sustained_link() const { return kOfLink * link; }
 
-std::string device_names() {
-  std::string names = "cpu";
+std::string device_names() { return fmt::format("cpu, {}", gpu_names()); }
+
+std::string gpu_names() {
+  std::string names;
   for (const PlannedDevice& device : kDevices)
-    names += fmt::format(", {}", device.name);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", device.name);
   return names;
 }
 

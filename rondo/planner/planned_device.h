@@ -28,5 +28,7 @@ struct PlannedDevice {
 // The error names those that there are.
 Result<PlannedDevice> find_device(std::string_view name);
 std::string device_names();
+// Without the CPU.
+std::string gpu_names();
 
 }  // namespace rondo

@@ -38,6 +38,7 @@ TEST(Planner, TextHasTheDocumentsNumbers) {
 TEST(Planner, JsonHasAllOfIt) {
   PlanOptions options = document();
   options.price_per_hour = 1;
+  options.examples = "60k";
   const std::string json = to_json(make_plan(options).value());
   EXPECT_THAT(json,
               AllOf(HasSubstr("\"recommended\": \"ring\""),
@@ -133,6 +134,44 @@ TEST(Planner, GpusOfAHostReduceOverTheirLinks) {
   EXPECT_NEAR(best.closed_transfer, expected, 0.05 * expected);
 }
 
+// Unless they are told, workers are as many as hosts, or as their GPUs.
+TEST(Planner, HostsSayHowManyWorkersThereAre) {
+  PlanOptions options = document();
+  options.workers.reset();
+  EXPECT_EQ(network_of(options).value().workers, 4);
+  options.hosts = 8;
+  EXPECT_EQ(network_of(options).value().workers, 8);
+  options.gpus_per_host = 4;
+  EXPECT_EQ(network_of(options).value().workers, 32);
+  EXPECT_EQ(network_of(options).value().hosts, 8);
+  options.hosts = 0;
+  options.gpus_per_host = 8;
+  EXPECT_EQ(network_of(options).value().workers, 8);
+  options = document();
+  options.workers = 6;
+  options.hosts = 2;
+  options.on_hosts = {4, 2};
+  EXPECT_EQ(network_of(options).value().most_on_a_host(), 4);
+  options.gpus_per_host = 3;
+  EXPECT_THAT(said(options), HasSubstr("leave one of them out"));
+}
+
+TEST(Planner, TheWorkersOfAHostShareItsCores) {
+  PlanOptions options;
+  options.model = "lenet";
+  options.workers = 8;
+  options.hosts = 2;
+  options.cores = 4;
+  const double four = workload_of(options).value().step_seconds;
+  options.cores = 1;
+  const double one = workload_of(options).value().step_seconds;
+  options.cores = 0;
+  options.cores_per_host = 16;
+  EXPECT_EQ(workload_of(options).value().step_seconds, four);
+  options.cores_per_host = 2;  // a worker has one at least
+  EXPECT_EQ(workload_of(options).value().step_seconds, one);
+}
+
 TEST(Planner, BadOptionsAreNamed) {
   const auto with = [](auto change) {
     PlanOptions options = document();
@@ -143,7 +182,7 @@ TEST(Planner, BadOptionsAreNamed) {
   EXPECT_THAT(with([](auto& o) { o.workers = 1 << 20; }),
               HasSubstr("1 to 65536"));
   EXPECT_THAT(with([](auto& o) { o.hosts = 5; }),
-              HasSubstr("5 hosts for 4 workers"));
+              AllOf(HasSubstr("--hosts 5: "), HasSubstr("1 to 4 hosts")));
   EXPECT_THAT(with([](auto& o) { o.link = "-1gbit"; }),
               AllOf(HasSubstr("--link"), HasSubstr("more than zero")));
   EXPECT_THAT(with([](auto& o) { o.link = "1foo"; }),
@@ -199,8 +238,52 @@ TEST(Planner, BadOptionsAreNamed) {
   EXPECT_THAT(with([](auto& o) { o.price_per_hour = -1; }),
               HasSubstr("--price-per-hour"));
   EXPECT_THAT(with([](auto& o) { o.params = "-3"; }), HasSubstr("--params"));
-  EXPECT_THAT(with([](auto& o) { o.model = "lenet"; }),
+  EXPECT_THAT(with([](auto& o) { o.model = "lenet"; }), HasSubstr("not both"));
+  EXPECT_THAT(with([](auto& o) { o.params.clear(); }),
               HasSubstr("or --params N"));
+  EXPECT_THAT(with([](auto& o) { o.params = "0.5"; }),
+              HasSubstr("whole number"));
+  EXPECT_THAT(with([](auto& o) { o.params = "1e99"; }),
+              HasSubstr("from 1 to 1e+15"));
+  EXPECT_THAT(with([](auto& o) { o.optimizer = "magic"; }),
+              HasSubstr("--optimizer magic"));
+  EXPECT_THAT(with([](auto& o) { o.racks = 9; }),
+              AllOf(HasSubstr("--racks 9"), Not(HasSubstr("--hosts"))));
+  EXPECT_THAT(with([](auto& o) { o.racks = -1; }), HasSubstr("--racks -1"));
+  EXPECT_THAT(with([](auto& o) { o.batch = int64_t{1} << 40; }),
+              HasSubstr("1 to 1000000"));
+  EXPECT_THAT(with([](auto& o) { o.latency = "1e6"; }),
+              HasSubstr("--latency 1e6"));
+  EXPECT_THAT(with([](auto& o) { o.straggler = 1e9; }), HasSubstr("1 to 1000"));
+  EXPECT_THAT(with([](auto& o) { o.jitter = 99; }), HasSubstr("0 to 10"));
+  EXPECT_THAT(with([](auto& o) { o.price_per_hour = 1e308; }),
+              HasSubstr("--price-per-hour"));
+  EXPECT_THAT(with([](auto& o) { o.price_per_hour = 1; }),
+              HasSubstr("--examples 60000"));
+  EXPECT_THAT(with([](auto& o) { o.examples = "0"; }),
+              AllOf(HasSubstr("--examples"), HasSubstr("60000 or 1.28M")));
+  EXPECT_THAT(with([](auto& o) {
+                o.cores = 2;
+                o.cores_per_host = 4;
+              }),
+              AllOf(HasSubstr("--cores-per-host"), HasSubstr("give one")));
+  EXPECT_THAT(with([](auto& o) {
+                o.device = "cpu";
+                o.precision = "bf16";
+              }),
+              AllOf(HasSubstr("a100"), Not(HasSubstr("cpu"))));
+  EXPECT_THAT(with([](auto& o) {
+                o.workers = 4;
+                o.gpus_per_host = 8;
+              }),
+              HasSubstr("a multiple of 8"));
+  EXPECT_THAT(with([](auto& o) {
+                o.params.clear();
+                o.model = "lenet";
+                o.step_time = "estimate";
+                o.flops = "1e-300";
+              }),
+              HasSubstr("--flops 1e-300"));
   EXPECT_THAT(with([](auto& o) {
                 o.params.clear();
                 o.model = "nosuch";

@@ -9,12 +9,12 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ReplayJob, ComesBackFromItsText) {
-  ReplayJob job{.method = {.kind = MethodKind::kServers, .spare = 2},
-                .computation = 0.55,
-                .seconds_per_flop = 0.25,
-                .slowness = {1, 1.5},
-                .exchanges = {
-                    {.bytes = 1e6, .ready = 0.5, .update = 0.25},
+  ReplayJob job{
+      .method = {.kind = MethodKind::kServers, .spare = 2},
+      .computation = 0.55,
+      .seconds_per_flop = 0.25,
+      .slowness = {1, 1.5},
+      .exchanges = {{.bytes = 1e6, .ready = 0.5, .update = 0.25},
                     {.bytes = 4, .ready = 1, .gather = true, .flops = 8}}};
   const ReplayJob read = ReplayJob::from_json(job.to_json()).value();
   EXPECT_EQ(read.method, job.method);

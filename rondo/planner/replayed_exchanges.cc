@@ -101,7 +101,6 @@ class InOrder final : public ReplayedExchanges {
   }
 
  private:
-
   const ReplayJob& job_;
   const DType wire_;
   const std::unique_ptr<Exchange> exchange_;
@@ -171,9 +170,9 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
     const int ranks = static_cast<int>(job.slowness.size());
     RONDO_ASSIGN_OR_RETURN(
         servers,
-        connect_servers(env, {.mode = KvMode::kSync}, method.name(), settings,
-                        method.by_keys() ? ServerTraffic()
-                                         : reducing_traffic(ranks)));
+        connect_servers(
+            env, {.mode = KvMode::kSync}, method.name(), settings,
+            method.by_keys() ? ServerTraffic() : reducing_traffic(ranks)));
     if (servers->servers() != method.spare)
       return error(Code::kInvalidArgument,
                    "{} needs {} servers, and the job has {}", method.name(),

@@ -44,7 +44,8 @@ std::string methods_table(const PlanReport& report) {
   const bool priced = report.options.price_per_hour > 0;
   Row head = {"",       "bytes",   "closed Tt", "closed P", "comm",
               "hidden", "exposed", "step",      "P",        "examples/s"};
-  if (priced) head.emplace_back("epoch");
+  if (priced)
+    head.push_back(fmt::format("epoch of {}", report.options.epoch_examples));
   std::vector<Row> rows = {head};
   const Prediction& prediction = report.prediction;
   for (size_t i = 0; i < prediction.methods.size(); ++i) {

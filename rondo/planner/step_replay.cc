@@ -97,8 +97,8 @@ class StepReplay {
     }
     RONDO_ASSIGN_OR_RETURN(const auto ends, place_.exchanges->finish());
     if (computation > 0)
-      std::this_thread::sleep_until(
-          begin + seconds(end_of(computation, begin, ends)));
+      std::this_thread::sleep_until(begin +
+                                    seconds(end_of(computation, begin, ends)));
     std::vector<double> slowest = {to_seconds(Clock::now() - begin)};
     RONDO_RETURN_IF_ERROR(comm.allreduce(slowest, {.op = ReduceOp::kMax}));
     // Everybody has got all, so all has left.

@@ -7,7 +7,8 @@ namespace rondo {
 
 size_t served_at_once(int ranks) {
   constexpr int kAtServer = 12;
-  return kServedPart * static_cast<size_t>(std::max(2, (kAtServer + ranks - 1) / ranks));
+  return kServedPart *
+         static_cast<size_t>(std::max(2, (kAtServer + ranks - 1) / ranks));
 }
 
 double server_share(int ranks, int servers) {

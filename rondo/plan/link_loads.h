@@ -1,0 +1,24 @@
+// What an exchange puts on the busiest links, for each byte of the vector.
+// These are the parts of a cost that take a look at every worker or host.
+// Internal to this folder.
+#pragma once
+
+#include <vector>
+
+#include "rondo/plan/method.h"
+
+namespace rondo {
+
+struct LinkLoad {
+  double part = 1;    // of the vector, that a message has
+  double link = 0;    // of a host, one way
+  double uplink = 0;  // of a rack, one way
+};
+
+// Of all links at once, but for the butterfly: of one step after another. Empty
+// for methods whose loads are known without looking.
+std::vector<LinkLoad> link_loads(const Method& method, const Network& network);
+
+std::vector<int> workers_in_racks(const Network& network);
+
+}  // namespace rondo
