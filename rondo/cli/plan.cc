@@ -149,8 +149,9 @@ Status plan(PlanArguments& args) {
   std::fputs(to_text(report).c_str(), stdout);
   if (options.check) {
     std::fflush(stdout);
-    RONDO_ASSIGN_OR_RETURN(report.checked,
-                           check_in_lab(report, options.check_methods));
+    RONDO_ASSIGN_OR_RETURN(
+        report.checked,
+        check_in_lab(report, options.check_methods, options.check_rounds));
     std::fputs(check_text(report.checked).c_str(), stdout);
   } else if (!options.check_methods.empty()) {
     // For bench/plan, which has measured them before.
@@ -231,6 +232,9 @@ void add_options(CLI::App& command, PlanArguments& args) {
                    "on this machine; needs root");
   text("--methods", options.check_methods,
        "With --check: these instead, such as 'ring; ps 2'", "NAMES");
+  number(
+      "--rounds", options.check_rounds,
+      "With --check: of each measurement; 0: as many as fit into six seconds");
   command.add_option("--replay", options.replay)->group("");
   text("--json", options.json, "Also write all of it to this file", "FILE");
   text("--page", options.page, "Also write a page with plots", "FILE");
