@@ -4,19 +4,16 @@ import importlib.machinery
 import importlib.util
 import json
 import os
-import pathlib
 import signal
 import subprocess
 
 import pytest
-from ranks import RONDO, ROOT, wait_until
+from labs import LAB, lab, needs_root, traces
+from ranks import RONDO
 
-LAB = ROOT / "scripts" / "lab"
 NAME = f"test_{os.getpid()}"
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="network namespaces need root"
-)
+pytestmark = needs_root
 
 SERVE = """
 import socket
@@ -44,13 +41,6 @@ print(time.monotonic() - started)
 """
 
 
-def lab(*arguments, check=True):
-    done = subprocess.run([LAB, *arguments], capture_output=True, text=True, timeout=60)
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
-
-
 def on(host, *command, name=NAME, check=True):
     return lab("run", "--name", name, host, "--", *command, check=check)
 
@@ -61,19 +51,6 @@ def start(host, *command, name=NAME):
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-def traces(name):
-    """What a lab of this name has left on the machine."""
-    left = [str(p) for p in pathlib.Path("/run/netns").glob(f"rondo-{name}-*")]
-    left += map(str, pathlib.Path("/run/rondo-lab").glob(name))
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if f"rondo-lab/{name}/" in (process / "cmdline").read_text():
-                left.append(str(process))
-        except OSError:
-            continue
-    return left
 
 
 @pytest.fixture(scope="module")
@@ -193,30 +170,6 @@ def test_with_cleans_up_after_failure_and_signal():
     running.terminate()
     assert running.wait(20) == 128 + signal.SIGTERM
     assert traces(name) == []
-
-
-def test_with_cleans_up_when_it_is_killed():
-    name = f"{NAME}_k"
-    running = subprocess.Popen(
-        [LAB, "with", "--hosts", "1", "--name", name, "--", "sh", "-c"]
-        + ["echo $$; exec sleep 60"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    inner = running.stdout.readline().strip()
-    running.kill()
-    running.wait()
-    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
-    wait_until(lambda: not pathlib.Path(f"/proc/{inner}").exists(), 20, lambda: inner)
-
-
-def test_up_that_is_killed_leaves_nothing():
-    name = f"{NAME}_u"
-    building = subprocess.Popen([LAB, "up", "--hosts", "100", "--name", name])
-    wait_until(lambda: traces(name), 20, lambda: "it does not begin")
-    building.kill()
-    building.wait()
-    wait_until(lambda: not traces(name), 60, lambda: str(traces(name)))
 
 
 def test_two_racks_share_the_uplink():
