@@ -5,7 +5,7 @@ import os
 import secrets
 import subprocess
 
-from programs import ROOT, end, run_together
+from programs import ROOT, ProgramError, end, run_together
 
 LAB = ROOT / "scripts" / "lab"
 PORT = 29400  # the hosts are new, so any port is free
@@ -20,24 +20,44 @@ class LabHosts:
         self.name = f"bench_{os.getpid()}"
 
     def __enter__(self):
-        subprocess.run(
-            [LAB, "up", "--hosts", str(self.count), "--rate", self.rate]
-            + ["--name", self.name],
-            check=True,
-            stdout=subprocess.DEVNULL,
+        # It is up as long as its command reads: till this process closes the pipe,
+        # or ends. Ctrl-C is for this process only.
+        self.process = subprocess.Popen(
+            [LAB, "with", "--hosts", str(self.count), "--rate", self.rate]
+            + ["--name", self.name, "--", "sh", "-c", "echo up; exec cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
+        try:
+            if self.process.stdout.readline() != "up\n":
+                raise ProgramError(f"the lab of {self.count} hosts did not start")
+            self.addresses = self.list_addresses()
+        except BaseException:
+            self.take_down()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.take_down():
+            raise ProgramError(f"lab {self.name} did not go down: rondo lab down")
+
+    def take_down(self):
+        """The exit code of the lab."""
+        with self.process:
+            self.process.stdin.close()
+        return self.process.returncode
+
+    def list_addresses(self):
         listed = subprocess.run(
             [LAB, "list", "--json"], check=True, capture_output=True, text=True
         )
-        self.addresses = next(
+        return next(
             row["addresses"]
             for row in json.loads(listed.stdout)
             if row["name"] == self.name
         )
-        return self
-
-    def __exit__(self, *_):
-        subprocess.run([LAB, "down", "--name", self.name], check=True)
 
     def on(self, index, command):
         return [str(LAB), "run", "--name", self.name, f"h{index}", "--", *command]

@@ -1,20 +1,19 @@
 """rondo lab: hosts that are as separate as machines, and no trace after."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
-import pathlib
 import signal
 import subprocess
 
 import pytest
-from ranks import RONDO, ROOT, wait_until
+from labs import LAB, lab, needs_root, traces
+from ranks import RONDO
 
-LAB = ROOT / "scripts" / "lab"
 NAME = f"test_{os.getpid()}"
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="network namespaces need root"
-)
+pytestmark = needs_root
 
 SERVE = """
 import socket
@@ -42,13 +41,6 @@ print(time.monotonic() - started)
 """
 
 
-def lab(*arguments, check=True):
-    done = subprocess.run([LAB, *arguments], capture_output=True, text=True, timeout=60)
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
-
-
 def on(host, *command, name=NAME, check=True):
     return lab("run", "--name", name, host, "--", *command, check=check)
 
@@ -59,19 +51,6 @@ def start(host, *command, name=NAME):
         stdout=subprocess.PIPE,
         text=True,
     )
-
-
-def traces(name):
-    """What a lab of this name has left on the machine."""
-    left = [str(p) for p in pathlib.Path("/run/netns").glob(f"rondo-{name}-*")]
-    left += map(str, pathlib.Path("/run/rondo-lab").glob(name))
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if f"rondo-lab/{name}/" in (process / "cmdline").read_text():
-                left.append(str(process))
-        except OSError:
-            continue
-    return left
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +115,17 @@ def test_exit_codes_come_back(hosts):
 
 def test_up_again_is_the_same_lab_and_another_shape_is_refused(hosts):
     lab("up", "--hosts", "3", "--name", NAME, "--rate", "100mbit")
-    other = lab("up", "--hosts", "2", "--name", NAME, check=False)
-    assert other.returncode and "down" in other.stderr
+    lab("up", "--hosts", "3", "--name", NAME, "--rate", "0.1 Gbit/s")
+    racks = ["--topology", "racks", "--uplink", "50mbit"]
+    other = lab("up", "--hosts", "2", "--name", NAME, *racks, check=False)
+    assert other.returncode == 1 and "down" in other.stderr
+    for difference in (
+        "hosts 3, not 2",
+        "rate 100mbit, not 1gbit",
+        "topology switch, not racks",
+        "uplink none, not 50mbit",
+    ):
+        assert difference in other.stderr
 
 
 def test_unknown_host_and_lab_are_named(hosts):
@@ -161,7 +149,9 @@ def test_two_labs_at_once_and_down_leaves_nothing(hosts):
     assert runner.wait(20) != 0
     assert traces(second) == []
     assert on("h0", "hostname").stdout == "h0\n"
-    lab("down", "--name", second)
+    again = lab("down", "--name", second, check=False)
+    assert again.returncode == 1
+    assert f"no lab '{second}'" in again.stderr and NAME in again.stderr
 
 
 def test_with_cleans_up_after_failure_and_signal():
@@ -182,30 +172,6 @@ def test_with_cleans_up_after_failure_and_signal():
     assert traces(name) == []
 
 
-def test_with_cleans_up_when_it_is_killed():
-    name = f"{NAME}_k"
-    running = subprocess.Popen(
-        [LAB, "with", "--hosts", "1", "--name", name, "--", "sh", "-c"]
-        + ["echo $$; exec sleep 60"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    inner = running.stdout.readline().strip()
-    running.kill()
-    running.wait()
-    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
-    wait_until(lambda: not pathlib.Path(f"/proc/{inner}").exists(), 20, lambda: inner)
-
-
-def test_up_that_is_killed_leaves_nothing():
-    name = f"{NAME}_u"
-    building = subprocess.Popen([LAB, "up", "--hosts", "100", "--name", name])
-    wait_until(lambda: traces(name), 20, lambda: "it does not begin")
-    building.kill()
-    building.wait()
-    wait_until(lambda: not traces(name), 60, lambda: str(traces(name)))
-
-
 def test_two_racks_share_the_uplink():
     name = f"{NAME}_r"
     shape = ["--topology", "racks", "--rate", "1gbit", "--uplink", "50mbit"]
@@ -224,6 +190,37 @@ def test_two_racks_share_the_uplink():
     # 8 Mbit at 50 Mbit/s take 160 ms, but for the burst; at 1 Gbit/s 8.
     assert seconds["h2"] > 0.1
     assert traces(name) == []
+
+
+def test_rates_are_read_as_rondo_plan_reads_them(tmp_path):
+    loader = importlib.machinery.SourceFileLoader("lab_script", str(LAB))
+    script = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("lab_script", loader)
+    )
+    loader.exec_module(script)
+    file = tmp_path / "plan.json"
+
+    def planned(rate):
+        words = ["plan", "--params", "1k", "--workers", "2", "--step-time", "1"]
+        words += [f"--link={rate}", "--json", file]
+        done = subprocess.run([RONDO, *words], capture_output=True, timeout=60)
+        if done.returncode:
+            assert done.returncode == 2
+            return None
+        return 8 * json.loads(file.read_text())["network"]["link"]
+
+    def taken(rate):
+        try:
+            return script.bits_per_second(script.rate_of(rate))
+        except script.UsageError:
+            return None
+
+    good = ["1gbit", "1Gbit", "1gbit/s", "12.5GB/s", "100 Mbit/s", "1e3kbit", ".5MiB"]
+    bad = ["1.2.3gbit", "..gbit", "gbit", "1", "1gb", "-1gbit", "0mbit", "1 gbit /s"]
+    for rate in good:
+        assert taken(rate) == pytest.approx(planned(rate)), rate
+    for rate in bad:
+        assert taken(rate) is planned(rate) is None, rate
 
 
 def test_a_job_finds_itself(hosts):
@@ -263,31 +260,66 @@ def test_servers_have_hosts_of_their_own():
     assert traces(name) == []
 
 
+def test_the_first_rack_has_as_many_hosts_as_it_is_told():
+    shape = ["--hosts", "4", "--topology", "racks", "--first-rack", "3"]
+    job = [LAB, "run", "-n", "3", "--servers", "1", "--", "printenv", "LAB_HOST"]
+    done = lab("with", "--name", f"{NAME}_f", *shape, "--rate", "none", "--", *job)
+    # The server is in the first rack, which has two ranks nevertheless.
+    assert sorted(done.stdout.splitlines()) == ["0: h0", "1: h1", "2: h3"]
+
+
 def test_a_host_is_left_for_ranks(hosts):
     done = lab(
         *["run", "--name", NAME, "-n", "1", "--servers", "3", "--", "true"], check=False
     )
-    assert done.returncode and "has to be left" in done.stderr
+    assert done.returncode == 2 and "has to be left" in done.stderr
+
+
+def test_each_rank_reads_the_input_from_its_beginning(hosts, tmp_path):
+    file = tmp_path / "input"
+    file.write_text("said once\n")
+    read = lab("run", "--name", NAME, "-n", "2", "--input", str(file), "--", "cat")
+    assert sorted(read.stdout.splitlines()) == ["0: said once", "1: said once"]
+    none = lab("run", "--name", NAME, "-n", "2", "--", "cat")
+    assert none.stdout == ""
+
+
+def test_a_program_that_is_not_there_is_named(hosts):
+    for place in (["h0"], ["-n", "2"]):
+        done = lab("run", "--name", NAME, *place, "--", "nosuch", check=False)
+        assert done.returncode == 127
+        assert "'nosuch' was not found" in done.stderr
 
 
 def on_ranks(count, *command):
     return lab("run", "--name", NAME, "-n", str(count), "--", *command)
 
 
+RACKS = ["up", "--hosts", "2", "--topology", "racks"]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "code"),
     [
-        (["up", "--hosts", "0"], "1 to 250"),
-        (["up", "--hosts", "2", "--rate", "fast"], "1gbit"),
-        (["up", "--hosts", "2", "--rate=-1gbit"], "1gbit"),
-        (["up", "--hosts", "2", "--uplink", "1gbit"], "--topology racks"),
-        (["up", "--hosts", "1", "--topology", "racks"], "two hosts"),
-        (["run", "--", "true"], "no lab"),
-        (["run"], "needs a command"),
+        (["up", "--hosts", "0"], "1 to 250", 2),
+        (["up", "--hosts", "2", "--rate", "fast"], "1gbit", 2),
+        (["up", "--hosts", "2", "--rate=-1gbit"], "1gbit", 2),
+        (["up", "--hosts", "2", "--rate", "1.2.3gbit"], "'1.2.3gbit' is not like", 2),
+        (["up", "--hosts", "2", "--rate", "1bit"], "1kbit to 1tbit", 2),
+        ([*RACKS, "--uplink", "..mbit"], "'..mbit' is not like", 2),
+        ([*RACKS, "--first-rack", "2"], "each has a host", 2),
+        (["up", "--hosts", "2", "--first-rack", "1"], "--topology racks", 2),
+        (["up", "--hosts", "2", "--uplink", "1gbit"], "--topology racks", 2),
+        (["up", "--hosts", "1", "--topology", "racks"], "two hosts", 2),
+        (["with", "--hosts", "1", "--", "nosuch"], "'nosuch' was not found", 127),
+        (["run", "--", "true"], "no lab", 1),
+        (["run"], "needs a command", 2),
+        (["down"], "no lab", 1),
     ],
 )
-def test_what_cannot_work_is_explained(arguments, said):
+def test_what_cannot_work_is_explained(arguments, said, code):
     done = lab(*arguments[:1], "--name", f"{NAME}_x", *arguments[1:], check=False)
-    assert done.returncode
+    assert done.returncode == code
     assert said in done.stderr
+    assert "Traceback" not in done.stderr
     assert traces(f"{NAME}_x") == []

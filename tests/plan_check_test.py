@@ -1,9 +1,10 @@
 """rondo plan --check: what is predicted holds in a lab.
 
-Ranks wait instead of computing, and links of 100 Mbit/s are slow against any
-core, so a busy machine matters little; but it may matter, so a cell that is late
-is tried again. What comes earlier than predicted is an error at once: no machine
-is so busy that it is faster, and the links carry no more than they do.
+Ranks wait instead of computing, and links of 100 Mbit/s are slow against any core,
+so a busy machine matters little; but it delays at times, so a method that is late
+is tried again, and the best of its tries counts: that is near to what is predicted.
+What comes earlier than predicted is an error at once: no machine is so busy that
+it is faster, and the links carry no more than they do. Bytes are no matter of time.
 """
 
 import json
@@ -17,15 +18,22 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="network namespaces need root"
 )
 
-TRIES = 2
-LATE = 1.5  # times what was predicted: so much may a busy machine add
-EARLY = 0.93  # times what was predicted: the prediction is at fault
+TRIES = 3
+ROUNDS = "5"  # of which the later three count
+# Of what was predicted. Earlier, the prediction is at fault.
+EARLY = 0.93
+LATE = {"communication_seconds": 1.10, "step_seconds": 1.15}
+LATE_ON_FAST_LINKS = 1.5  # there cores count, and others may use them
+# Of the bytes that were predicted: headers take up to 4.6 %, next to nothing where
+# links pass segments whole, and acknowledgements up to 2.3 %.
+BYTES = (0.99, 1.09)
+FASTEST = 1.05  # times the fastest that was tried
 
 
-def check(tmp_path, *options):
+def plan(tmp_path, *options):
     file = tmp_path / "plan.json"
     done = subprocess.run(
-        [RONDO, "plan", *options, "--link", "100mbit", "--check", "--json", file],
+        [RONDO, "plan", *options, "--json", file],
         capture_output=True,
         text=True,
         timeout=110,
@@ -34,53 +42,117 @@ def check(tmp_path, *options):
     return done.stdout, json.loads(file.read_text())
 
 
-def late(checked):
-    """What took longer than it should; what cannot be is an error."""
-    found = []
-    for row in checked:
-        for what in ("communication_seconds", "step_seconds"):
-            ratio = row[what]["measured"] / row[what]["predicted"]
-            assert ratio > EARLY, f"{row['method']}, {what}: {row}"
-            if ratio > LATE:
-                found.append(f"{row['method']}, {what}: {ratio:.2f} times as long")
-    return found
+def judge(row):
+    """What no busy machine explains."""
+    low, high = (share * row["worker_bytes"]["predicted"] for share in BYTES)
+    assert low < row["worker_bytes"]["measured"] < high, row
+    for what in LATE:
+        assert row[what]["measured"] > EARLY * row[what]["predicted"], row
+
+
+class Tried:
+    """Methods by name, each with the shortest times of its tries."""
+
+    def __init__(self, limits=LATE):
+        self.limits = limits
+        self.rows = {}
+
+    def add(self, row):
+        judge(row)
+        before = self.rows.setdefault(row["method"], row)
+        for what in LATE:
+            best = min(before[what]["measured"], row[what]["measured"])
+            before[what]["measured"] = best
+
+    def late(self):
+        """By name, what took longer than it should."""
+        found = {}
+        for method, row in self.rows.items():
+            for what, limit in self.limits.items():
+                ratio = row[what]["measured"] / row[what]["predicted"]
+                if ratio > limit:
+                    found[method] = f"{what}: {ratio:.2f} times as long as predicted"
+        for method in self.firsts():
+            ratio = self.step(method) / min(map(self.step, self.rows))
+            if ratio > FASTEST:
+                found[method] = f"{ratio:.2f} times as long as the fastest"
+        return found
+
+    def firsts(self):
+        """What is predicted to be the fastest of them."""
+        predicted = lambda m: self.rows[m]["step_seconds"]["predicted"]  # noqa: E731
+        return [min(self.rows, key=predicted)] if self.rows else []
+
+    def step(self, method):
+        return self.rows[method]["step_seconds"]["measured"]
+
+
+def best_of_tries(tmp_path, options, methods, tried=None):
+    """Those that are late are tried again."""
+    options = [*options, "--step-time", "0.05"]
+    _, found = plan(tmp_path, *options)
+    waiting = set(methods.replace("recommended", found["recommended"]).split("; "))
+    tried = tried or Tried()
+    for _ in range(TRIES):
+        names = ["--methods", "; ".join(sorted(waiting))]
+        _, found = plan(tmp_path, *options, "--check", *names)
+        assert {row["method"] for row in found["checked"]} == waiting
+        for row in found["checked"]:
+            tried.add(row)
+        waiting = set(tried.late())
+        if not waiting:
+            break
+    return tried
+
+
+ALL = "recommended; ring; star; butterfly; hybrid 2"
 
 
 @pytest.mark.parametrize(
     ("model", "network", "methods"),
     [
-        ("lenet", "--workers 2", "ring; star; ps 1"),
-        ("mlp", "--workers 4", "ring"),
-        ("lenet", "--workers 4", "butterfly; hybrid 2"),
+        ("lenet", "--workers 4", ALL),
+        ("lenet", "--workers 2", "ps 1; ps 2"),
         ("lenet", "--workers 4 --hosts 2", "hierarchical"),
         ("lenet", "--workers 4 --racks 2 --uplink 50mbit", "ps 2"),
+        # Of the hosts of three ranks and a server, the first rack has three.
+        ("--params 150k", "--workers 3 --racks 2 --uplink 50mbit", "ps 1"),
+        # Two blocks cross from rack to rack at once, without a limit there.
+        ("lenet", "--workers 4 --racks 2", "butterfly"),
+        ("mlp", "--workers 4", "recommended; ring"),
     ],
 )
 def test_predictions_hold(tmp_path, model, network, methods):
-    options = [model, *network.split(), "--step-time", "0.05"]
-    options += ["--methods", methods]
-    for _ in range(TRIES):
-        _, found = check(tmp_path, *options)
-        too_late = late(found["checked"])
-        if not too_late:
-            break
-    assert not too_late
-    for row in found["checked"]:
-        # Headers take 4.6 %; some of it may be sent twice.
-        sent = row["worker_bytes"]
-        assert sent["measured"] > 0.95 * sent["predicted"], row
-        assert sent["measured"] < 1.15 * sent["predicted"], row
+    options = [*model.split(), *network.split(), "--link", "100mbit"]
+    options += ["--rounds", ROUNDS]
+    assert not best_of_tries(tmp_path, options, methods).late()
+
+
+def test_predictions_hold_at_1_gbit(tmp_path):
+    options = ["lenet", "--workers", "4", "--link", "1gbit", "--rounds", "30"]
+    tried = Tried(dict.fromkeys(LATE, LATE_ON_FAST_LINKS))
+    # Long against the 2 ms that links let through at once after a delay.
+    assert not best_of_tries(tmp_path, options, "ring; star", tried).late()
 
 
 def test_the_recommended_and_two_others(tmp_path):
-    text, found = check(
-        tmp_path, "--params", "200k", "--workers", "2", "--step-time", "0.01"
-    )
+    options = ["--params", "200k", "--workers", "2", "--link", "100mbit"]
+    options += ["--step-time", "0.01", "--rounds", ROUNDS, "--check"]
+    tried = Tried()
+    for _ in range(TRIES):
+        text, found = plan(tmp_path, *options)
+        for row in found["checked"]:
+            tried.add(row)
+        if not tried.late():
+            break
+    assert not tried.late()
     methods = [row["method"] for row in found["checked"]]
     assert len(set(methods)) == 3
     assert methods[0] == found["recommended"]
     assert "In a lab" in text
     assert all(f"\n  {method} " in text for method in methods)
+    # The last one needs spare machines, which are not recommended.
+    assert tried.step(methods[0]) < FASTEST * tried.step(methods[1])
 
 
 @pytest.mark.parametrize(

@@ -124,8 +124,9 @@ Status plan(PlanArguments& args) {
   std::fputs(to_text(report).c_str(), stdout);
   if (options.check) {
     std::fflush(stdout);
-    RONDO_ASSIGN_OR_RETURN(report.checked,
-                           check_in_lab(report, options.check_methods));
+    RONDO_ASSIGN_OR_RETURN(
+        report.checked,
+        check_in_lab(report, options.check_methods, options.check_rounds));
     std::fputs(check_text(report.checked).c_str(), stdout);
   } else if (!options.check_methods.empty()) {
     // For bench/plan, which has measured them before.

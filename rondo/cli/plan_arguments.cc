@@ -191,6 +191,9 @@ void add_plan_options(CLI::App& command, PlanArguments& args) {
                    "on this machine; needs root");
   add.text("--methods", options.check_methods,
            "With --check: these instead, such as 'ring; ps 2'", "NAMES");
+  add.whole("--rounds", options.check_rounds, kMostRounds,
+            "With --check: of each measurement; unless given, as many as fit "
+            "into six seconds");
   command.add_option("--replay", options.replay)->group("");
   add.text("--json", options.json, "Also write all of it to this file", "FILE");
   add.text("--page", options.page, "Also write a page with plots", "FILE");

@@ -1,14 +1,13 @@
 #include "rondo/cli/plan_check.h"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <sstream>
 
 #include "rondo/base/cores.h"
@@ -29,49 +28,60 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// A file that is there for ranks to read, until this ends.
+// A file without a name, for ranks to read: nothing is left of it when those
+// that have it open end, however they do.
 class JobFile {
  public:
-  static Result<std::unique_ptr<JobFile>> write(const std::string& text) {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "rondo-plan-XXXXXX").string();
-    const Fd fd(mkstemp(path.data()));
-    if (!fd.valid()) return errno_error(Code::kResource, errno, path);
-    std::unique_ptr<JobFile> file(new JobFile(path));
-    std::ofstream(path) << text;
+  static Result<JobFile> write(const std::string& text) {
+    Fd fd(memfd_create("rondo-plan", MFD_CLOEXEC));
+    if (!fd.valid()) return errno_error(Code::kResource, errno, "memfd_create");
+    JobFile file(std::move(fd));
+    std::ofstream out(file.path());
+    out << text;
+    out.flush();
+    if (!out)
+      return error(Code::kResource, "no memory for a job of {} bytes",
+                   text.size());
     return file;
   }
-  ~JobFile() { unlink(path_.c_str()); }
-  JobFile(const JobFile&) = delete;
-  const std::string& path() const { return path_; }
+  // For processes of this machine, while this is there.
+  std::string path() const {
+    return fmt::format("/proc/{}/fd/{}", getpid(), fd_.get());
+  }
 
  private:
-  explicit JobFile(std::string path) : path_(std::move(path)) {}
-  const std::string path_;
+  explicit JobFile(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
 };
 
 std::string bits(double bytes_per_s) {
   return fmt::format("{:.0f}bit", 8 * bytes_per_s);
 }
 
+// The racks as the network has them, without a limit between them where that
+// has none.
+std::string rack_options(const Method& method, const Network& network) {
+  if (network.racks == 1) return "";
+  return fmt::format(
+      " --topology racks --first-rack {} --uplink {}",
+      hosts_of_first_rack(network, method.spare),
+      network.has_uplinks() ? bits(network.uplink) : std::string("none"));
+}
+
 // The job in a lab that is there for it, before most of what the machine does
 // otherwise: on hosts of its own it would have cores of its own. It is told to
-// end with this process, however that does.
+// end with this process, however that does. The file is standard input on the
+// whole way, since hosts see neither this process nor its descriptors.
 std::string lab_command(const std::string& rondo, const Method& method,
-                        const Network& network, const std::string& file) {
+                        const Network& network, const JobFile& file) {
   const std::string self = quoted(rondo);
-  std::string command = fmt::format(
+  return fmt::format(
       "exec setpriv --pdeathsig TERM nice -n -10 {} lab with --name plan_{} "
-      "--hosts {} --rate {}",
-      self, getpid(), network.hosts + method.spare, bits(network.link));
-  if (network.racks > 1)
-    command += fmt::format(
-        " --topology racks --uplink {}",
-        bits(network.has_uplinks() ? network.uplink : network.link));
-  return command + fmt::format(
-                       " -- {} lab run -n {} --servers {} -- {} plan "
-                       "--replay {} 2>&1",
-                       self, network.workers, method.spare, self, quoted(file));
+      "--hosts {} --rate {}{} -- {} lab run -n {} --servers {} "
+      "--input /dev/stdin -- {} plan --replay /dev/stdin <{} 2>&1",
+      self, getpid(), network.hosts + method.spare, bits(network.link),
+      rack_options(method, network), self, network.workers, method.spare, self,
+      file.path());
 }
 
 // What the command prints; an error with the last of it where it fails.
@@ -127,7 +137,8 @@ Status can_check(const Network& network) {
 }
 
 Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
-                                                const std::string& names) {
+                                                const std::string& names,
+                                                int64_t rounds) {
   RONDO_ASSIGN_OR_RETURN(const std::string rondo, own_path());
   RONDO_ASSIGN_OR_RETURN(const auto methods, methods_to_check(report, names));
   RONDO_ASSIGN_OR_RETURN(auto checked, predict_lab(report, methods));
@@ -137,12 +148,13 @@ Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
     std::fprintf(stderr, "rondo plan: %s in a lab, steps of about %s\n",
                  method.name().c_str(),
                  seconds_text(one.predicted.step).c_str());
-    const auto job = ReplayJob::make(method, network, report.workload,
-                                     report.options.step.stragglers);
+    auto job = ReplayJob::make(method, network, report.workload,
+                               report.options.step.stragglers);
+    job.rounds = static_cast<int>(rounds);
     RONDO_ASSIGN_OR_RETURN(const auto file, JobFile::write(job.to_json()));
     RONDO_ASSIGN_OR_RETURN(
         const std::string said,
-        output_of(lab_command(rondo, method, network, file->path())));
+        output_of(lab_command(rondo, method, network, file)));
     RONDO_ASSIGN_OR_RETURN(one.measured, times_in(said));
   }
   return checked;

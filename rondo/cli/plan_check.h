@@ -14,9 +14,11 @@ inline constexpr int kMostHostsOfALab = 64;
 Status can_check(const Network& network);
 
 // Each method in a lab of its own, one after another; says on standard error
-// what it is at. For networks that can_check() lets through.
+// what it is at. Measures so many rounds, or (0) as many as fit into some
+// seconds. For networks that can_check() lets through.
 Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
-                                                const std::string& names);
+                                                const std::string& names,
+                                                int64_t rounds);
 
 // What a rank of it does: replays the step that the file tells of. Rank 0
 // prints what was measured.

@@ -65,6 +65,11 @@ Network lab_network(const Network& network) {
   lab.payload = kLabPayload;
   lab.latency = kLabLatency;
   lab.burst = kLabBurst;
+  // Hosts have this machine's memory, whatever device the plan is for.
+  const Network usual;
+  lab.local_latency = usual.local_latency;
+  lab.local_rate = usual.local_rate;
+  lab.memory_rate = usual.memory_rate;
   lab.window = kLabWindow;
   lab.segment = kSegment;
   lab.queued = kLabQueued;
@@ -73,6 +78,13 @@ Network lab_network(const Network& network) {
   lab.acknowledgement = kAcknowledgement;
   lab.segment_acknowledgement = kSegmentAcknowledgement;
   return lab;
+}
+
+int hosts_of_first_rack(const Network& network, int spare) {
+  int count = 0;
+  for (int host = 0; host < network.hosts + spare; ++host)
+    if (network.rack_of(host) == 0) ++count;
+  return count;
 }
 
 Result<std::vector<Method>> methods_to_check(const PlanReport& report,

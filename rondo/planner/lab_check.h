@@ -23,9 +23,14 @@ struct CheckedMethod {
 };
 
 // The network as a lab is: its frames are counted without preamble and gap, its
-// latency is that of the machine's own network stack, and its shapers let 2 ms
-// through at once.
+// latency is that of the machine's own network stack, its shapers let 2 ms
+// through at once, and within a host there is this machine's memory.
 Network lab_network(const Network& network);
+
+// How many hosts of a lab have to be in the first of its two racks, so that
+// ranks and spare machines are where the network has them: a lab puts ranks on
+// hosts in order and takes the spare ones from the racks in turn.
+int hosts_of_first_rack(const Network& network, int spare);
 
 // The methods of `names` ("ring; ps 2"). Without names: the recommended one,
 // the fastest other one that needs no spare machine, and the fastest that does.

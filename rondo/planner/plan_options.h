@@ -50,6 +50,7 @@ struct PlanOptions {
 
   bool check = false;         // in a lab
   std::string check_methods;  // "ring; ps 2"; empty: a choice of them
+  int64_t check_rounds = 0;   // of each measurement; 0: by their time
   std::string replay;         // not for people: a file with a ReplayJob
 
   std::string json;  // files to write

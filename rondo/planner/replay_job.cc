@@ -42,6 +42,7 @@ std::string ReplayJob::to_json() const {
                                {"computation", computation},
                                {"seconds_per_flop", seconds_per_flop},
                                {"slowness", slowness},
+                               {"rounds", rounds},
                                {"exchanges", std::move(list)}};
   return object.dump();
 }
@@ -54,6 +55,7 @@ Result<ReplayJob> ReplayJob::from_json(const std::string& text) {
     made.computation = object.at("computation");
     made.seconds_per_flop = object.at("seconds_per_flop");
     made.slowness = object.at("slowness").get<std::vector<double>>();
+    made.rounds = object.at("rounds");
     for (const ordered_json& one : object.at("exchanges"))
       made.exchanges.push_back({.bytes = one.at("bytes"),
                                 .ready = one.at("ready"),

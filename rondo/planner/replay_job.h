@@ -17,6 +17,7 @@ struct ReplayJob {
   double seconds_per_flop = 0;   // of factors that others have sent
   std::vector<double> slowness;  // by worker: in units of the usual time
   std::vector<PlannedExchange> exchanges;  // in the order in which they leave
+  int rounds = 0;  // of each measurement; 0: some, by the time that they take
 
   static ReplayJob make(const Method& method, const Network& network,
                         const Workload& workload,

@@ -15,12 +15,14 @@ TEST(ReplayJob, ComesBackFromItsText) {
       .seconds_per_flop = 0.25,
       .slowness = {1, 1.5},
       .exchanges = {{.bytes = 1e6, .ready = 0.5, .update = 0.25},
-                    {.bytes = 4, .ready = 1, .gather = true, .flops = 8}}};
+                    {.bytes = 4, .ready = 1, .gather = true, .flops = 8}},
+                .rounds = 3};
   const ReplayJob read = ReplayJob::from_json(job.to_json()).value();
   EXPECT_EQ(read.method, job.method);
   EXPECT_EQ(read.computation, 0.55);
   EXPECT_EQ(read.seconds_per_flop, 0.25);
   EXPECT_EQ(read.slowness, job.slowness);
+  EXPECT_EQ(read.rounds, 3);
   ASSERT_EQ(read.exchanges.size(), 2u);
   EXPECT_EQ(read.exchanges[0].bytes, 1e6);
   EXPECT_EQ(read.exchanges[0].ready, 0.5);

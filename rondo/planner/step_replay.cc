@@ -73,6 +73,7 @@ class StepReplay {
     double total = 0;
     const auto enough = [&] {
       const int count = static_cast<int>(times.size());
+      if (job_.rounds > 0) return count >= job_.rounds;
       return count >= kMostRounds ||
              total >= (count < kLeastRounds ? kManySeconds : kSeconds);
     };

@@ -1,0 +1,124 @@
+"""What was in a lab ends with who has started it, even when that is killed."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from labs import LAB, commands_in, lab, needs_root, traces
+from ranks import RONDO, ROOT, wait_until
+
+NAME = f"end_{os.getpid()}"
+
+pytestmark = needs_root
+
+
+def gone(name):
+    """Waits until there is no lab of this name, and nothing that it was for."""
+    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
+    wait_until(lambda: not commands_in(name), 20, lambda: str(commands_in(name)))
+
+
+def test_with_cleans_up_when_it_is_killed():
+    name = f"{NAME}_k"
+    running = subprocess.Popen(
+        [LAB, "with", "--hosts", "1", "--name", name, "--", "sh", "-c"]
+        + ["echo $$; exec sleep 60"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    inner = running.stdout.readline().strip()
+    running.kill()
+    running.wait()
+    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
+    wait_until(lambda: not pathlib.Path(f"/proc/{inner}").exists(), 20, lambda: inner)
+
+
+def test_up_that_is_killed_leaves_nothing():
+    name = f"{NAME}_u"
+    building = subprocess.Popen([LAB, "up", "--hosts", "100", "--name", name])
+    wait_until(lambda: traces(name), 20, lambda: "it does not begin")
+    building.kill()
+    building.wait()
+    wait_until(lambda: not traces(name), 60, lambda: str(traces(name)))
+
+
+@pytest.mark.parametrize("place", [["h0"], ["all"], ["-n", "2", "--servers", "1"]])
+def test_programs_end_with_a_run_that_is_killed(place):
+    name = f"{NAME}_r"
+    lab("up", "--hosts", "3", "--name", name, "--rate", "none")
+    try:
+        running = subprocess.Popen(
+            [LAB, "run", "--name", name, *place, "--", "sleep", "600"],
+            stdout=subprocess.PIPE,
+        )
+        programs = 1 if place == ["h0"] else 3
+        # On their hosts; `rondo parameter-server` is where the ranks are not.
+        own = (["sleep", "600"], [str(RONDO), "parameter-server"])
+
+        def begun():
+            return [words for words in commands_in(name) if words in own]
+
+        wait_until(lambda: len(begun()) == programs, 20, lambda: commands_in(name))
+        running.kill()
+        running.communicate()
+        wait_until(lambda: not commands_in(name), 20, lambda: str(commands_in(name)))
+        assert lab("run", "--name", name, "h0", "--", "hostname").stdout == "h0\n"
+    finally:
+        lab("down", "--name", name)
+    gone(name)
+
+
+def ranks_of(name):
+    return [w for w in commands_in(name) if w[:2] == [str(RONDO), "plan"]]
+
+
+@pytest.mark.parametrize("moment", [traces, ranks_of], ids=["being built", "in use"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_check_that_is_ended_leaves_nothing(tmp_path, moment, number):
+    words = ["plan", "lenet", "--workers", "2", "--link", "10mbit", "--check"]
+    words += ["--step-time", "0.05", "--methods", "ps 1"]
+    planning = subprocess.Popen(
+        [RONDO, *words],
+        env=dict(os.environ, TMPDIR=str(tmp_path)),
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    name = f"plan_{planning.pid}"
+    try:
+        wait_until(lambda: moment(name), 30, lambda: "it does not begin")
+        if number == signal.SIGINT:  # Ctrl-C reaches all that the terminal has
+            os.killpg(planning.pid, number)
+        else:
+            planning.send_signal(number)
+        assert planning.wait(20) == -number
+    finally:
+        planning.kill()
+        planning.wait()
+    gone(name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bench_that_is_killed_leaves_nothing():
+    bench = """
+from lab_hosts import LabHosts
+with LabHosts(2, "none") as hosts:
+    print(hosts.name, flush=True)
+    hosts.run_job(["sleep", "600"], 600)
+"""
+    running = subprocess.Popen(
+        [sys.executable, "-c", bench],
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "bench")),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    name = running.stdout.readline().strip()
+    try:
+        begun = lambda: commands_in(name).count(["sleep", "600"])  # noqa: E731
+        wait_until(lambda: begun() == 2, 20, lambda: str(commands_in(name)))
+    finally:
+        running.kill()
+        running.communicate()
+    gone(name)
