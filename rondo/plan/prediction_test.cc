@@ -12,6 +12,7 @@ namespace rondo {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Workload vgg() {
   Workload workload = uniform_workload(138.36e6);
@@ -86,10 +87,23 @@ TEST_P(Recommendation, NobodyIsFaster) {
   const Prediction prediction = predict(network, vgg()).value();
   const double chosen = prediction.methods[prediction.recommended].step.step;
   for (const MethodPrediction& one : prediction.methods)
-    if (one.method.spare == 0 && !one.method.bf16 &&
+    if (one.method.spare_machines() == 0 && !one.method.bf16 &&
         (one.step.by_messages || !is_lower_bound(one.method, network))) {
       EXPECT_LE(chosen, 1.0101 * one.step.step) << one.method.name();
     }
+}
+
+// A ring of seven has twelve rounds, and the links are far.
+TEST(Prediction, RecommendsServersBesideWorkersWhereRoundsCount) {
+  Workload small = uniform_workload(0.45e6);
+  small.step_seconds = 0.02;
+  const Network network{
+      .workers = 7, .hosts = 7, .link = 125e6, .latency = 5e-3};
+  const Prediction prediction = predict(network, small).value();
+  EXPECT_EQ(prediction.methods[prediction.recommended].method.name(),
+            "ps 7 beside workers");
+  EXPECT_THAT(prediction.reason, HasSubstr("servers beside the workers"));
+  EXPECT_THAT(prediction.reason, Not(HasSubstr("With parameter servers")));
 }
 
 TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {

@@ -8,12 +8,17 @@
 namespace rondo {
 namespace {
 
+// Whether it may take longer than is said.
+bool is_bound(const MethodPrediction& one, const Network& network) {
+  return !one.step.by_messages && is_lower_bound(one.method, network);
+}
+
 // The candidate to take.
 size_t choose(std::span<const MethodPrediction> methods,
               const Network& network) {
   const auto is_candidate = [&](const MethodPrediction& one) {
-    return one.method.spare == 0 && !one.method.bf16 &&
-           (one.step.by_messages || !is_lower_bound(one.method, network));
+    return one.method.spare_machines() == 0 && !one.method.bf16 &&
+           !is_bound(one, network);
   };
   double least = 0;
   for (const MethodPrediction& one : methods)
@@ -44,6 +49,9 @@ std::string why(const MethodPrediction& chosen) {
     case MethodKind::kHierarchical:
       return "workers of a host add up in its memory first, so each link "
              "carries one vector and not one for each worker";
+    case MethodKind::kServers:
+      return "each gradient goes to servers beside the workers and back by "
+             "itself, in two rounds of messages";
     default: break;
   }
   return chosen.method.factors
@@ -56,8 +64,8 @@ std::string why(const MethodPrediction& chosen) {
 // What the fastest of those that `allowed` lets through would gain.
 template <class Allowed>
 std::string gain(std::span<const MethodPrediction> methods,
-                 const MethodPrediction& chosen, const Allowed& allowed,
-                 std::string_view sentence) {
+                 const MethodPrediction& chosen, const Network& network,
+                 const Allowed& allowed, std::string_view sentence) {
   const MethodPrediction* best = nullptr;
   for (const MethodPrediction& one : methods)
     if (allowed(one.method) &&
@@ -65,7 +73,8 @@ std::string gain(std::span<const MethodPrediction> methods,
       best = &one;
   if (best == nullptr || best->step.step > 0.95 * chosen.step.step) return {};
   return fmt::format(fmt::runtime(sentence), best->method.name(),
-                     seconds_text(best->step.step));
+                     seconds_text(best->step.step)) +
+         (is_bound(*best, network) ? ", or more" : "");
 }
 
 }  // namespace
@@ -82,13 +91,14 @@ Recommendation recommend(std::span<const MethodPrediction> methods,
       seconds_text(chosen.step.communication), seconds_text(chosen.step.step),
       100 * workload.step_seconds / chosen.step.step);
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.bf16; },
+      methods, chosen, network, [](const Method& m) { return m.bf16; },
       ". With gradients as bf16 on the wire ({}) a step would take {}");
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.beside; },
+      methods, chosen, network, [](const Method& m) { return m.beside; },
       ". With parameter servers, {} would take {} a step");
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.spare_machines() > 0; },
+      methods, chosen, network,
+      [](const Method& m) { return m.spare_machines() > 0; },
       ". With spare machines, {} would take {} a step");
   return {index, reason};
 }

@@ -51,6 +51,21 @@ const MethodPrediction* fastest(const PlanReport& report,
   return best;
 }
 
+const Method& recommended(const PlanReport& report) {
+  return report.prediction.methods[report.prediction.recommended].method;
+}
+
+// A lab has no servers beside workers; then the fastest that it can have.
+const Method& recommended_in_lab(const PlanReport& report) {
+  const Method& best = recommended(report);
+  if (!best.beside) return best;
+  return fastest(report,
+                 [](const Method& method) {
+                   return method.spare == 0 && !method.bf16;
+                 })
+      ->method;
+}
+
 }  // namespace
 
 double CheckedMethod::communication_error() const {
@@ -79,8 +94,7 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names) {
   std::vector<Method> methods;
   if (names.empty()) {
-    const Method& best =
-        report.prediction.methods[report.prediction.recommended].method;
+    const Method& best = recommended_in_lab(report);
     methods.push_back(best);
     for (const bool spare : {false, true})
       if (const auto* one = fastest(report, [&](const Method& method) {
@@ -123,7 +137,8 @@ Result<std::vector<CheckedMethod>> predict_lab(
   return checked;
 }
 
-std::string check_text(std::span<const CheckedMethod> checked) {
+std::string check_text(const PlanReport& report) {
+  const std::vector<CheckedMethod>& checked = report.checked;
   std::vector<TextRow> rows = {{"", "bytes", "sent", "comm", "measured",
                                 "error", "step", "measured", "error"}};
   for (const CheckedMethod& one : checked)
@@ -137,12 +152,20 @@ std::string check_text(std::span<const CheckedMethod> checked) {
          error_text(one.step_error())});
   const auto& best = *std::ranges::min_element(
       checked, {}, [](const CheckedMethod& one) { return one.measured.step; });
-  return fmt::format(
-      "\nIn a lab of this machine, where ranks wait instead of computing: "
-      "predicted for the lab's network, and measured\n{}Measured, {} is the "
-      "fastest, and {} takes {:.2f} times as long.\n",
-      text_table(rows), best.method.name(), checked.front().method.name(),
-      checked.front().measured.step / best.measured.step);
+  std::string text;
+  if (recommended(report).beside)
+    text = fmt::format(
+        "\n{} cannot be tried: a lab has servers on hosts of their own.\n",
+        recommended(report).name());
+  return text + fmt::format(
+                    "\nIn a lab of this machine, where ranks wait instead of "
+                    "computing: "
+                    "predicted for the lab's network, and "
+                    "measured\n{}Measured, {} is the "
+                    "fastest, and {} takes {:.2f} times as long.\n",
+                    text_table(rows), best.method.name(),
+                    checked.front().method.name(),
+                    checked.front().measured.step / best.measured.step);
 }
 
 }  // namespace rondo

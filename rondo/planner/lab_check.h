@@ -27,8 +27,10 @@ struct CheckedMethod {
 // through at once.
 Network lab_network(const Network& network);
 
-// The methods of `names` ("ring; ps 2"). Without names: the recommended one,
-// the fastest other one that needs no spare machine, and the fastest that does.
+// The methods of `names` ("ring; ps 2"). Without names: the recommended one, or
+// where that has servers beside workers, which a lab has not, the fastest
+// without servers; the fastest other one that needs no spare machine, and the
+// fastest that does.
 Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names);
 
@@ -38,6 +40,6 @@ Result<std::vector<CheckedMethod>> predict_lab(const PlanReport& report,
 
 // For a terminal. Ends with which was the fastest, and whether the recommended
 // one was.
-std::string check_text(std::span<const CheckedMethod> checked);
+std::string check_text(const PlanReport& report);
 
 }  // namespace rondo
