@@ -102,7 +102,7 @@ TEST(Prediction, RecommendsServersBesideWorkersWhereRoundsCount) {
   const Prediction prediction = predict(network, small).value();
   EXPECT_EQ(prediction.methods[prediction.recommended].method.name(),
             "ps 7 beside workers");
-  EXPECT_THAT(prediction.reason, HasSubstr("servers beside the workers"));
+  EXPECT_THAT(prediction.reason, HasSubstr("2 rounds of messages"));
   EXPECT_THAT(prediction.reason, Not(HasSubstr("With parameter servers")));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/plan/exchange_cost.h"
+#include "rondo/plan/reason.h"
 #include "rondo/plan/units.h"
 
 namespace rondo {
@@ -35,32 +36,6 @@ size_t choose(std::span<const MethodPrediction> methods,
                              methods.begin());
 }
 
-std::string why(const MethodPrediction& chosen) {
-  switch (chosen.method.kind) {
-    case MethodKind::kNaive:
-      return "the vectors are so small that one round of messages is quickest";
-    case MethodKind::kStar:
-    case MethodKind::kTree:
-      return "the vectors are small, and it has few rounds of messages";
-    case MethodKind::kButterfly:
-      return "it sends as little as the ring, in fewer rounds";
-    case MethodKind::kDirect:
-      return "all workers are on one host, and reduce in its memory";
-    case MethodKind::kHierarchical:
-      return "workers of a host add up in its memory first, so each link "
-             "carries one vector and not one for each worker";
-    case MethodKind::kServers:
-      return "each gradient goes to servers beside the workers and back by "
-             "itself, in two rounds of messages";
-    default: break;
-  }
-  return chosen.method.factors
-             ? "fully connected layers send factors, which are smaller than "
-               "their gradients, and the rest goes around the ring"
-             : "each worker sends the least bytes that are possible, and all "
-               "links are equally busy";
-}
-
 // What the fastest of those that `allowed` lets through would gain.
 template <class Allowed>
 std::string gain(std::span<const MethodPrediction> methods,
@@ -87,7 +62,8 @@ Recommendation recommend(std::span<const MethodPrediction> methods,
   std::string reason = fmt::format(
       "{}: {} of {} of communication is exposed, so a step takes {} and {:.1f} "
       "% of the workers' time is computation",
-      why(chosen), seconds_text(chosen.step.exposed),
+      reason_for(chosen.method, network, workload),
+      seconds_text(chosen.step.exposed),
       seconds_text(chosen.step.communication), seconds_text(chosen.step.step),
       100 * workload.step_seconds / chosen.step.step);
   reason += gain(
