@@ -60,10 +60,10 @@ double idle_share(const Network& network, const Workload& workload) {
   return 1 - busy / whole;
 }
 
-// Against the ring, which is what most would take.
+// Against the ring, which is what most would take; empty where neither bytes
+// nor rounds speak for it.
 std::string against_ring(const Method& method, const Network& network,
                          const Workload& workload) {
-  constexpr std::string_view kNone = "no other one is quicker as simulated";
   const double bytes = workload.bytes();
   const BusiestLink link = busiest_link(network, bytes);
   const double own = busy_seconds(method, network, bytes);
@@ -80,12 +80,12 @@ std::string against_ring(const Method& method, const Network& network,
                        bytes_text(own * link.rate),
                        bytes_text(ring * link.rate),
                        fewer.empty() ? "" : ", in ", fewer);
-  if (fewer.empty()) return std::string(kNone);
+  if (fewer.empty()) return {};
   if (own <= 1.01 * ring)
     return fmt::format("{} carries as much as in the ring, in {}", link.name,
                        fewer);
   const double idle = idle_share(network, workload);
-  if (idle < 0.1) return std::string(kNone);
+  if (idle < 0.1) return {};
   return fmt::format(
       "latencies are {:.0f} % of what the ring takes, and it has {}",
       100 * idle, fewer);
@@ -95,6 +95,7 @@ std::string against_ring(const Method& method, const Network& network,
 
 std::string reason_for(const Method& method, const Network& network,
                        const Workload& workload) {
+  const std::string compared = against_ring(method, network, workload);
   switch (method.kind) {
     case MethodKind::kDirect:
       return "all workers are on one host, and reduce in its memory";
@@ -105,11 +106,14 @@ std::string reason_for(const Method& method, const Network& network,
           network.hosts, network.workers);
     case MethodKind::kServers:
       return fmt::format(
-          "each gradient goes to servers and back by itself, and {}",
-          against_ring(method, network, workload));
+          "each gradient goes to servers and back by itself, as soon as it is "
+          "ready{}{}",
+          compared.empty() ? "" : ", and ", compared);
     case MethodKind::kRing:
     case MethodKind::kHybrid: break;
-    default: return against_ring(method, network, workload);
+    default:
+      return compared.empty() ? "no other one is quicker as simulated"
+                              : compared;
   }
   return method.factors
              ? "fully connected layers send factors, which are smaller than "

@@ -52,6 +52,12 @@ std::string gain(std::span<const MethodPrediction> methods,
          (is_bound(*best, network) ? ", or more" : "");
 }
 
+std::string wait_text(const StepTimes& times) {
+  if (times.waiting <= 0) return {};
+  return fmt::format(" and {} are lost by waiting for the slowest worker",
+                     seconds_text(times.waiting));
+}
+
 }  // namespace
 
 Recommendation recommend(std::span<const MethodPrediction> methods,
@@ -60,11 +66,13 @@ Recommendation recommend(std::span<const MethodPrediction> methods,
   const MethodPrediction& chosen = methods[index];
   if (network.workers == 1) return {index, "one worker exchanges nothing"};
   std::string reason = fmt::format(
-      "{}: {} of {} of communication is exposed, so a step takes {} and {:.1f} "
+      "{}: {} of {} of communication is exposed{}, so a step takes {} and "
+      "{:.1f} "
       "% of the workers' time is computation",
       reason_for(chosen.method, network, workload),
       seconds_text(chosen.step.exposed),
-      seconds_text(chosen.step.communication), seconds_text(chosen.step.step),
+      seconds_text(chosen.step.communication), wait_text(chosen.step),
+      seconds_text(chosen.step.step),
       100 * workload.step_seconds / chosen.step.step);
   reason += gain(
       methods, chosen, network, [](const Method& m) { return m.bf16; },

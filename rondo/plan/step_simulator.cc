@@ -35,7 +35,8 @@ class StepSimulator {
                            last_end(workload_.step_seconds, times.by_messages));
     const double slowest = std::ranges::max(slowness_) * workload_.step_seconds;
     times.step = std::max(slowest, end) + products;
-    times.exposed = times.step - times.computation;
+    times.waiting = slowest - workload_.step_seconds;
+    times.exposed = times.step - times.computation - times.waiting;
     return times;
   }
 

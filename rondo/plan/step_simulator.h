@@ -17,8 +17,8 @@ namespace rondo {
 // How workers differ. The same every time.
 struct Stragglers {
   double slowest = 1;  // the last worker takes so many times as long
-  // The others take up to so much longer, such as 0.1: the share that the
-  // standard deviation is of a step.
+  // All take longer by so much times the absolute value of a normal deviate,
+  // such as 0.1: 8 % of a step on average, and a few of thousands 40 %.
   double jitter = 0;
   uint64_t seed = 1;
 };
@@ -33,7 +33,9 @@ struct StepOptions {
 struct StepTimes {
   double computation = 0;    // of a worker alone, products of factors included
   double communication = 0;  // of all exchanges, had they been ready at once
-  double exposed = 0;        // what a step takes beyond the computation
+  // Time by which the slowest worker computes longer than a usual one.
+  double waiting = 0;
+  double exposed = 0;  // what a step takes beyond both
   double step = 0;
   bool by_messages = false;
 

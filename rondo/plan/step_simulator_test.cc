@@ -61,7 +61,8 @@ TEST(StepSimulator, OneSlowWorkerHoldsAllUp) {
                                    {.stragglers = {.slowest = 1.5}})
                          .value();
   EXPECT_NEAR(times.step, 2, 0.01);
-  EXPECT_NEAR(times.exposed, 1, 0.01);
+  EXPECT_NEAR(times.waiting, 0.5, 1e-9);
+  EXPECT_NEAR(times.exposed, 0.5, 0.01);
 }
 
 TEST(StepSimulator, JitterIsTheSameEveryTime) {

@@ -54,6 +54,20 @@ TEST(Planner, PageNeedsNothingElse) {
                           Not(HasSubstr("http")), Not(HasSubstr("nan"))));
 }
 
+// What it costs is not communication.
+TEST(Planner, WaitingForTheSlowestHasAColumnOfItsOwn) {
+  PlanOptions options = document();
+  EXPECT_THAT(to_text(make_plan(options).value()), Not(HasSubstr("waiting")));
+  options.straggler = 2;
+  const PlanReport report = make_plan(options).value();
+  for (const MethodPrediction& one : report.prediction.methods)
+    EXPECT_NEAR(one.step.waiting, 0.55, 1e-9) << one.method.name();
+  EXPECT_THAT(to_text(report), AllOf(HasSubstr("exposed  waiting"),
+                                     HasSubstr("550 ms are lost by waiting")));
+  EXPECT_THAT(to_json(report), HasSubstr("\"waiting_seconds\": 0.55"));
+  EXPECT_THAT(to_page(report), HasSubstr("waiting for the slowest"));
+}
+
 TEST(Planner, AModelHasFactors) {
   PlanOptions options = document();
   options.params.clear();

@@ -77,6 +77,7 @@ ordered_json to_object(const MethodPrediction& one, const PlanReport& report) {
            {{"communication_seconds", one.step.communication},
             {"hidden_seconds", one.step.hidden()},
             {"exposed_seconds", one.step.exposed},
+            {"waiting_seconds", one.step.waiting},
             {"step_seconds", one.step.step},
             {"efficiency", one.efficiency},
             {"by_messages", one.step.by_messages}}},

@@ -1,6 +1,6 @@
 // The report as a page that needs no other file.
 #include "rondo/plan/units.h"
-#include "rondo/planner/planner.h"
+#include "rondo/planner/method_rows.h"
 #include "rondo/planner/report_cells.h"
 #include "rondo/planner/svg_plot.h"
 
@@ -31,25 +31,13 @@ std::string row_of(const std::vector<std::string>& cells, std::string_view tag,
 }
 
 std::string methods_table(const PlanReport& report) {
-  const bool priced = report.options.price_per_hour > 0;
-  std::vector<std::string> head = {"method",
-                                   "bytes a worker sends",
-                                   "closed form: Tt",
-                                   "P",
-                                   "simulated: communication",
-                                   "hidden",
-                                   "exposed",
-                                   "step",
-                                   "P",
-                                   "examples/s"};
-  if (priced) head.emplace_back("price of an epoch");
+  std::vector<std::string> head = {"method"};
+  for (const MethodColumn& column : columns_of(report))
+    head.emplace_back(column.title);
   std::string text = "<table>\n" + row_of(head, "th");
-  const Prediction& prediction = report.prediction;
-  for (size_t i = 0; i < prediction.methods.size(); ++i) {
-    const MethodPrediction& one = prediction.methods[i];
-    std::vector<std::string> cells = cells_of(one, priced);
-    cells.insert(cells.begin(), one.method.name());
-    text += row_of(cells, "td", i == prediction.recommended ? "best" : "");
+  for (MethodRow& one : rows_of(report)) {
+    one.cells.insert(one.cells.begin(), one.name);
+    text += row_of(one.cells, "td", one.recommended ? "best" : "");
   }
   return text + "</table>\n";
 }

@@ -1,7 +1,7 @@
 // The report for a terminal.
 #include "rondo/plan/closed_forms.h"
 #include "rondo/plan/units.h"
-#include "rondo/planner/planner.h"
+#include "rondo/planner/method_rows.h"
 #include "rondo/planner/report_cells.h"
 #include "rondo/planner/text_table.h"
 
@@ -41,18 +41,13 @@ std::string closed_line(const PlanReport& report) {
 }
 
 std::string methods_table(const PlanReport& report) {
-  const bool priced = report.options.price_per_hour > 0;
-  Row head = {"",       "bytes",   "closed Tt", "closed P", "comm",
-              "hidden", "exposed", "step",      "P",        "examples/s"};
-  if (priced) head.emplace_back("epoch");
+  Row head = {""};
+  for (const MethodColumn& column : columns_of(report))
+    head.emplace_back(column.name);
   std::vector<Row> rows = {head};
-  const Prediction& prediction = report.prediction;
-  for (size_t i = 0; i < prediction.methods.size(); ++i) {
-    const MethodPrediction& one = prediction.methods[i];
-    Row row = cells_of(one, priced);
-    row.insert(row.begin(),
-               fmt::format("{} {}", i == prediction.recommended ? "*" : " ",
-                           one.method.name()));
+  for (MethodRow& one : rows_of(report)) {
+    Row row = {fmt::format("{} {}", one.recommended ? "*" : " ", one.name)};
+    row.insert(row.end(), one.cells.begin(), one.cells.end());
     rows.push_back(std::move(row));
   }
   return text_table(rows);
