@@ -113,16 +113,13 @@ Result<Prediction> predict(const Network& network, const Workload& workload,
       recommend(prediction.methods, network, workload);
   prediction.recommended = chosen.index;
   prediction.reason = chosen.reason;
-  if (network.hosts > 1) {
-    const ServerChoice spare =
-        best_servers(network, workload, options.step, false);
-    prediction.best_servers = spare.servers;
-    prediction.best_servers_step = spare.step;
-    const ServerChoice beside =
-        best_servers(network, workload, options.step, true);
-    prediction.best_beside = beside.servers;
-    prediction.best_beside_step = beside.step;
-  }
+  if (network.hosts > 1)
+    for (const bool beside : {false, true}) {
+      RONDO_ASSIGN_OR_RETURN(
+          (beside ? prediction.best_beside : prediction.best_servers),
+          best_servers(prediction.methods, network, workload, options.step,
+                       beside));
+    }
   const Method best = prediction.methods[chosen.index].method;
   if (network.workers > 1)
     prediction.rates = rates_needed(best, network, workload, options);

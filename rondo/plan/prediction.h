@@ -47,17 +47,21 @@ struct Sweep {
   std::vector<Curve> curves;
 };
 
+// The fewest servers that are as fast as any number, and what a step takes
+// then; 0 where there is but one host.
+struct ServerChoice {
+  int servers = 0;
+  double step = 0;
+  bool by_messages = false;
+};
+
 struct Prediction {
   std::vector<MethodPrediction> methods;
   size_t recommended = 0;
   std::string reason;
-  // The fewest servers on spare machines that are as fast as any number, and
-  // what a step takes then; 0 where there is but one host.
-  int best_servers = 0;
-  double best_servers_step = 0;
-  // The same of servers beside the workers.
-  int best_beside = 0;
-  double best_beside_step = 0;
+  // On spare machines, and beside the workers.
+  ServerChoice best_servers;
+  ServerChoice best_beside;
   std::vector<RateNeeded> rates;  // for 50, 75, 90 and 95 %
   Sweep workers;                  // 2 ... 4096
   Sweep rate;                     // 100 Mbit/s ... 400 Gbit/s

@@ -70,7 +70,7 @@ TEST(Prediction, RecommendsMemoryWithinAHost) {
   const Prediction prediction = predict(network, vgg()).value();
   EXPECT_EQ(prediction.methods[prediction.recommended].method.kind,
             MethodKind::kDirect);
-  EXPECT_EQ(prediction.best_servers, 0);
+  EXPECT_EQ(prediction.best_servers.servers, 0);
 }
 
 // Hosts, workers on each, and bytes a second of a link.
@@ -108,10 +108,31 @@ TEST(Prediction, RecommendsServersBesideWorkersWhereRoundsCount) {
 
 TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {
   const Prediction prediction = predict(four_hosts(), vgg()).value();
-  EXPECT_EQ(prediction.best_servers, 4);
+  EXPECT_EQ(prediction.best_servers.servers, 4);
   Network fast = four_hosts();
   fast.link = 1e12;
-  EXPECT_EQ(predict(fast, vgg()).value().best_servers, 1);
+  EXPECT_EQ(predict(fast, vgg()).value().best_servers.servers, 1);
+}
+
+// The number that is said to be enough takes what its row says, and no row is
+// quicker.
+TEST(Prediction, TheBestNumberOfServersAgreesWithTheTable) {
+  const Network network{
+      .workers = 7, .hosts = 7, .link = 125e6, .latency = 5e-3};
+  Workload small = uniform_workload(0.45e6);
+  small.step_seconds = 0.02;
+  const Prediction prediction = predict(network, small).value();
+  for (const MethodPrediction& one : prediction.methods) {
+    if (one.method.kind != MethodKind::kServers) continue;
+    const bool beside = one.method.beside;
+    const double best =
+        beside ? prediction.best_beside.step : prediction.best_servers.step;
+    EXPECT_LE(best, 1.0101 * one.step.step) << one.method.name();
+    if (one.method.spare ==
+        (beside ? prediction.best_beside : prediction.best_servers).servers) {
+      EXPECT_EQ(best, one.step.step) << one.method.name();
+    }
+  }
 }
 
 // One server has the link of its host for itself on a spare machine; beside a
@@ -125,7 +146,7 @@ TEST(Prediction, ServersBesideWorkersTakeTheRingsTime) {
               0.1 * communication("ring"));
   EXPECT_NEAR(communication("ps 1 beside workers"),
               0.75 * communication("ps 1"), 0.1 * communication("ps 1"));
-  EXPECT_EQ(prediction.best_beside, 4);
+  EXPECT_EQ(prediction.best_beside.servers, 4);
 }
 
 TEST(Prediction, PricesAnEpoch) {

@@ -27,7 +27,7 @@ struct StepOptions {
   Stragglers stragglers = {};
   // A step with more blocks than this is not looked at message by message:
   // exchanges then take what the closed forms say.
-  double most_blocks = 2e5;
+  double most_blocks = 4e5;
 };
 
 struct StepTimes {

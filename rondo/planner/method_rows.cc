@@ -14,7 +14,9 @@ std::vector<MethodColumn> columns_of(const PlanReport& report) {
        [](One one) { return seconds_text(one.closed_transfer); }},
       {"closed P", "P", [](One one) { return percent(one.closed_efficiency); }},
       {"comm", "simulated: communication",
-       [](One one) { return seconds_text(one.step.communication); }},
+       [](One one) {
+         return marked(one.step.by_messages, one.step.communication);
+       }},
       {"hidden", "hidden",
        [](One one) { return seconds_text(one.step.hidden()); }},
       {"exposed", "exposed",

@@ -68,6 +68,17 @@ TEST(Planner, WaitingForTheSlowestHasAColumnOfItsOwn) {
   EXPECT_THAT(to_page(report), HasSubstr("waiting for the slowest"));
 }
 
+TEST(Planner, RowsByClosedFormsAreMarked) {
+  PlanOptions options = document();
+  EXPECT_THAT(to_text(make_plan(options).value()), Not(HasSubstr("~")));
+  options.workers = 512;
+  const PlanReport report = make_plan(options).value();
+  EXPECT_THAT(to_text(report),
+              AllOf(HasSubstr("  ~"), HasSubstr("~ has too many blocks")));
+  EXPECT_THAT(to_page(report),
+              AllOf(HasSubstr("<td>~"), HasSubstr("~ has too many blocks")));
+}
+
 TEST(Planner, AModelHasFactors) {
   PlanOptions options = document();
   options.params.clear();

@@ -1,5 +1,7 @@
 #include "rondo/planner/report_cells.h"
 
+#include <algorithm>
+
 #include "rondo/plan/units.h"
 
 namespace rondo {
@@ -8,13 +10,29 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string marked(bool by_messages, double seconds) {
+  return fmt::format("{}{}", by_messages ? "" : "~", seconds_text(seconds));
+}
+
+std::string mark_sentence(const Prediction& prediction) {
+  const bool any = std::ranges::any_of(
+      prediction.methods,
+      [](const MethodPrediction& one) { return !one.step.by_messages; });
+  if (!any) return {};
+  return "~ has too many blocks to look at each: exchanges take what their "
+         "closed forms say.";
+}
+
 std::string servers_sentence(const Prediction& prediction) {
-  if (prediction.best_servers == 0) return {};
+  if (prediction.best_servers.servers == 0) return {};
+  const auto step = [](const ServerChoice& choice) {
+    return marked(choice.by_messages, choice.step);
+  };
   return fmt::format(
       "Of parameter servers beside the workers, {} would be enough: {} a step; "
       "on spare machines, {}: {} a step.",
-      prediction.best_beside, seconds_text(prediction.best_beside_step),
-      prediction.best_servers, seconds_text(prediction.best_servers_step));
+      prediction.best_beside.servers, step(prediction.best_beside),
+      prediction.best_servers.servers, step(prediction.best_servers));
 }
 
 }  // namespace rondo

@@ -9,6 +9,11 @@ namespace rondo {
 
 std::string percent(double share);
 
+// Seconds, with a mark where the simulation did not look at each block.
+std::string marked(bool by_messages, double seconds);
+// What the mark means; empty where no method has it.
+std::string mark_sentence(const Prediction& prediction);
+
 // How many parameter servers would be enough; empty where there is one host.
 std::string servers_sentence(const Prediction& prediction);
 

@@ -79,6 +79,8 @@ std::string to_page(const PlanReport& report) {
   if (report.measured)
     page += fmt::format("<p>{}</p>\n", html_text(to_text(*report.measured)));
   page += methods_table(report);
+  if (const std::string mark = mark_sentence(prediction); !mark.empty())
+    page += fmt::format("<p>{}</p>\n", html_text(mark));
   page += fmt::format(
       "<p><b>Take {}</b>: {}.</p>\n",
       html_text(prediction.methods[prediction.recommended].method.name()),
@@ -87,8 +89,11 @@ std::string to_page(const PlanReport& report) {
       !servers.empty())
     page += fmt::format("<p>{}</p>\n", html_text(servers));
   if (report.network.workers > 1)
-    page += fmt::format("<h2>Links that an efficiency needs</h2>\n{}",
-                        rates_table(prediction));
+    page += fmt::format(
+        "<h2>Links that an efficiency needs</h2>\n"
+        "<p>Here and in the plots, each exchange takes what its closed form "
+        "says.</p>\n{}",
+        rates_table(prediction));
   page += svg_plot(prediction.workers,
                    {.title = "Efficiency by the number of workers",
                     .axis = "workers",

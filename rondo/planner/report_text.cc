@@ -91,7 +91,10 @@ std::string to_text(const PlanReport& report) {
   std::string text = heading(report);
   if (report.measured) text += to_text(*report.measured);
   if (report.network.workers > 1) text += closed_line(report);
-  text += fmt::format("\n{}\n", methods_table(report));
+  text += fmt::format("\n{}", methods_table(report));
+  if (const std::string mark = mark_sentence(prediction); !mark.empty())
+    text += fmt::format("  {}\n", mark);
+  text += "\n";
   text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
   if (const std::string servers = servers_sentence(prediction);
       !servers.empty())
@@ -99,7 +102,8 @@ std::string to_text(const PlanReport& report) {
   if (report.network.workers == 1) return text;
   text += fmt::format(
       "\nLinks that an efficiency needs: the ring with nothing hidden, and {} "
-      "as simulated\n{}",
+      "as simulated,\neach exchange by its closed form there and in what "
+      "follows\n{}",
       best.method.name(), rates_table(report));
   text += fmt::format("\nEfficiency by the number of workers\n{}",
                       sweep_table(prediction.workers, [](double at) {
