@@ -13,25 +13,25 @@ namespace {
 
 constexpr double kEfficiencies[] = {0.5, 0.75, 0.9, 0.95};
 
-// Also with factors and with less precision, which are variants of the ring,
-// or of the hierarchical exchange where there is one.
+// Behind each method those that are made of it: with factors, which only the
+// ring has, and with less precision.
 std::vector<Method> all_methods(const Network& network,
                                 const Workload& workload) {
-  std::vector<Method> methods = methods_for(network);
   if (network.workers == 1) return {{.kind = MethodKind::kRing}};
-  std::vector<Method> variants;
-  Method ring{.kind = MethodKind::kRing};
-  ring.bf16 = true;
-  variants.push_back(ring);
-  if (workload.with_factors) {
-    ring.factors = true;
-    ring.bf16 = false;
-    variants.push_back(ring);
+  std::vector<Method> methods;
+  for (Method method : methods_for(network)) {
+    methods.push_back(method);
+    const bool ring = method.kind == MethodKind::kRing;
+    if (!ring && method.kind != MethodKind::kHierarchical) continue;
+    method.bf16 = true;
+    methods.push_back(method);
+    if (!ring || !workload.with_factors) continue;
+    method.factors = true;
+    for (const bool bf16 : {false, true}) {
+      method.bf16 = bf16;
+      methods.push_back(method);
+    }
   }
-  const auto behind = std::ranges::find_if(methods, [](const Method& method) {
-    return method.kind == MethodKind::kRing;
-  });
-  methods.insert(behind + 1, variants.begin(), variants.end());
   return methods;
 }
 

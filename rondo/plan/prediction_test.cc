@@ -149,6 +149,25 @@ TEST(Prediction, ServersBesideWorkersTakeTheRingsTime) {
   EXPECT_EQ(prediction.best_beside.servers, 4);
 }
 
+TEST(Prediction, HalfPrecisionIsAVariantOfRingAndHierarchical) {
+  Workload workload = vgg();
+  workload.with_factors = [](int, double, double) {
+    return std::vector<PlannedExchange>{
+        {.bytes = 1e7, .ready = 1, .gather = true}};
+  };
+  const Network network{.workers = 8, .hosts = 4, .link = 125e6};
+  const Prediction prediction = predict(network, workload).value();
+  for (const std::string name : {"ring", "hierarchical", "ring, factors"}) {
+    const MethodPrediction& whole = find(prediction, name);
+    const MethodPrediction& half = find(prediction, name + ", bf16");
+    EXPECT_NEAR(half.worker_bytes, whole.worker_bytes / 2, 1) << name;
+    EXPECT_LT(half.step.step, whole.step.step) << name;
+  }
+  const MethodPrediction& chosen = prediction.methods[prediction.recommended];
+  EXPECT_FALSE(chosen.method.bf16);
+  EXPECT_THAT(prediction.reason, HasSubstr("(ring, factors, bf16)"));
+}
+
 TEST(Prediction, PricesAnEpoch) {
   const Prediction prediction =
       predict(four_hosts(), vgg(), {.price_per_hour = 2, .epoch_examples = 1e6})
