@@ -88,6 +88,8 @@ Result<MethodPrediction> predict_method(const Method& method,
       efficiency_of(made.closed_transfer, workload.step_seconds);
   RONDO_ASSIGN_OR_RETURN(
       made.step, simulate_step(method, network, workload, options.step));
+  // No step of so many blocks was measured.
+  if (made.step.by_messages) made.band = error_band(method, network);
   made.efficiency = workload.step_seconds / made.step.step;
   made.examples_per_s = network.workers * workload.batch / made.step.step;
   if (options.epoch_examples > 0 && made.examples_per_s > 0) {

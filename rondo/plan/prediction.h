@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/plan/error_band.h"
 #include "rondo/plan/step_simulator.h"
 
 namespace rondo {
@@ -24,7 +25,8 @@ struct MethodPrediction {
   double closed_transfer = 0;
   double closed_efficiency = 0;
   StepTimes step;
-  double efficiency = 0;  // one worker's step by that of all
+  std::optional<ErrorBand> band;  // none: nobody has measured such a step
+  double efficiency = 0;          // one worker's step by that of all
   double examples_per_s = 0;
   double epoch_seconds = 0;
   double epoch_price = 0;

@@ -168,6 +168,18 @@ TEST(Prediction, HalfPrecisionIsAVariantOfRingAndHierarchical) {
   EXPECT_THAT(prediction.reason, HasSubstr("(ring, factors, bf16)"));
 }
 
+TEST(Prediction, OnlyWhatWasMeasuredHasABand) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  for (const char* name : {"ring", "star", "butterfly", "ps 2", "hybrid 2"})
+    EXPECT_GE(find(prediction, name).band.value().step, 0.05) << name;
+  for (const char* name :
+       {"naive", "tree", "ring, bf16", "ps 2 beside workers"})
+    EXPECT_FALSE(find(prediction, name).band) << name;
+  Network many = four_hosts();
+  many.workers = many.hosts = 512;
+  EXPECT_FALSE(find(predict(many, vgg()).value(), "ring").band);
+}
+
 TEST(Prediction, PricesAnEpoch) {
   const Prediction prediction =
       predict(four_hosts(), vgg(), {.price_per_hour = 2, .epoch_examples = 1e6})

@@ -27,6 +27,11 @@ std::vector<MethodColumn> columns_of(const PlanReport& report) {
                        [](One one) { return seconds_text(one.step.waiting); }});
   columns.push_back(
       {"step", "step", [](One one) { return seconds_text(one.step.step); }});
+  columns.push_back({"within", "within", [](One one) {
+                       return one.band ? fmt::format("{:.0f} %",
+                                                     100 * one.band->step)
+                                       : std::string("-");
+                     }});
   columns.push_back(
       {"P", "P", [](One one) { return percent(one.efficiency); }});
   columns.push_back({"examples/s", "examples/s", [](One one) {

@@ -79,6 +79,14 @@ TEST(Planner, RowsByClosedFormsAreMarked) {
               AllOf(HasSubstr("<td>~"), HasSubstr("~ has too many blocks")));
 }
 
+TEST(Planner, PredictionsCarryAnErrorBand) {
+  const PlanReport report = make_plan(document()).value();
+  EXPECT_THAT(to_text(report),
+              AllOf(HasSubstr("within"), HasSubstr("so near to what")));
+  EXPECT_THAT(to_json(report), HasSubstr("\"error_band\": {"));
+  EXPECT_THAT(to_page(report), HasSubstr("so near to what"));
+}
+
 TEST(Planner, AModelHasFactors) {
   PlanOptions options = document();
   options.params.clear();

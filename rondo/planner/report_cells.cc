@@ -23,6 +23,16 @@ std::string mark_sentence(const Prediction& prediction) {
          "closed forms say.";
 }
 
+std::string band_sentence(const Prediction& prediction) {
+  const bool any = std::ranges::any_of(
+      prediction.methods,
+      [](const MethodPrediction& one) { return one.band.has_value(); });
+  if (!any) return {};
+  return "within: so near to what is predicted were 95 % of the steps that "
+         "were measured by such a method, in labs of up to 8 hosts and 1 "
+         "Gbit/s; -: none were.";
+}
+
 std::string servers_sentence(const Prediction& prediction) {
   if (prediction.best_servers.servers == 0) return {};
   const auto step = [](const ServerChoice& choice) {

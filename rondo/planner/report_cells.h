@@ -14,6 +14,9 @@ std::string marked(bool by_messages, double seconds);
 // What the mark means; empty where no method has it.
 std::string mark_sentence(const Prediction& prediction);
 
+// What the column of bands means; empty where no method has one.
+std::string band_sentence(const Prediction& prediction);
+
 // How many parameter servers would be enough; empty where there is one host.
 std::string servers_sentence(const Prediction& prediction);
 

@@ -30,6 +30,11 @@ ordered_json to_object(const PlannedExchange& exchange) {
           {"gather", exchange.gather}};
 }
 
+ordered_json to_object(const std::optional<ErrorBand>& band) {
+  if (!band) return nullptr;
+  return {{"communication", band->communication}, {"step", band->step}};
+}
+
 ordered_json to_object(const RateNeeded& rate) {
   ordered_json object = {{"efficiency", rate.efficiency},
                          {"closed", rate.closed},
@@ -81,6 +86,7 @@ ordered_json to_object(const MethodPrediction& one, const PlanReport& report) {
             {"step_seconds", one.step.step},
             {"efficiency", one.efficiency},
             {"by_messages", one.step.by_messages}}},
+          {"error_band", to_object(one.band)},
           {"examples_per_s", one.examples_per_s},
           {"epoch_seconds", one.epoch_seconds},
           {"epoch_price", one.epoch_price},

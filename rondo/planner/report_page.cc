@@ -79,8 +79,9 @@ std::string to_page(const PlanReport& report) {
   if (report.measured)
     page += fmt::format("<p>{}</p>\n", html_text(to_text(*report.measured)));
   page += methods_table(report);
-  if (const std::string mark = mark_sentence(prediction); !mark.empty())
-    page += fmt::format("<p>{}</p>\n", html_text(mark));
+  for (const std::string& note :
+       {mark_sentence(prediction), band_sentence(prediction)})
+    if (!note.empty()) page += fmt::format("<p>{}</p>\n", html_text(note));
   page += fmt::format(
       "<p><b>Take {}</b>: {}.</p>\n",
       html_text(prediction.methods[prediction.recommended].method.name()),

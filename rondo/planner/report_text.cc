@@ -92,8 +92,9 @@ std::string to_text(const PlanReport& report) {
   if (report.measured) text += to_text(*report.measured);
   if (report.network.workers > 1) text += closed_line(report);
   text += fmt::format("\n{}", methods_table(report));
-  if (const std::string mark = mark_sentence(prediction); !mark.empty())
-    text += fmt::format("  {}\n", mark);
+  for (const std::string& note :
+       {mark_sentence(prediction), band_sentence(prediction)})
+    if (!note.empty()) text += fmt::format("  {}\n", note);
   text += "\n";
   text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
   if (const std::string servers = servers_sentence(prediction);
