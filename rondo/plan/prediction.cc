@@ -115,16 +115,16 @@ Result<Prediction> predict(const Network& network, const Workload& workload,
       recommend(prediction.methods, network, workload);
   prediction.recommended = chosen.index;
   prediction.reason = chosen.reason;
-  if (network.hosts > 1)
-    for (const bool beside : {false, true}) {
-      RONDO_ASSIGN_OR_RETURN(
-          (beside ? prediction.best_beside : prediction.best_servers),
-          best_servers(prediction.methods, network, workload, options.step,
-                       beside));
-    }
+  // No link joins the workers of one host.
+  if (network.hosts == 1) return prediction;
+  for (const bool beside : {false, true}) {
+    RONDO_ASSIGN_OR_RETURN(
+        (beside ? prediction.best_beside : prediction.best_servers),
+        best_servers(prediction.methods, network, workload, options.step,
+                     beside));
+  }
   const Method best = prediction.methods[chosen.index].method;
-  if (network.workers > 1)
-    prediction.rates = rates_needed(best, network, workload, options);
+  prediction.rates = rates_needed(best, network, workload, options);
   prediction.workers = sweep_workers(network, workload, options.step, best);
   prediction.rate = sweep_rate(network, workload, options.step, best);
   return prediction;

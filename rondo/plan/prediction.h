@@ -64,6 +64,7 @@ struct Prediction {
   // On spare machines, and beside the workers.
   ServerChoice best_servers;
   ServerChoice best_beside;
+  // What follows is empty where there is but one host.
   std::vector<RateNeeded> rates;  // for 50, 75, 90 and 95 %
   Sweep workers;                  // 2 ... 4096
   Sweep rate;                     // 100 Mbit/s ... 400 Gbit/s

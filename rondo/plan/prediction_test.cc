@@ -104,6 +104,8 @@ TEST(Prediction, RecommendsServersBesideWorkersWhereRoundsCount) {
             "ps 7 beside workers");
   EXPECT_THAT(prediction.reason, HasSubstr("2 rounds of messages"));
   EXPECT_THAT(prediction.reason, Not(HasSubstr("With parameter servers")));
+  EXPECT_EQ(prediction.workers.curves.back().method,
+            "ps, 7 servers beside 7 workers");
 }
 
 TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {

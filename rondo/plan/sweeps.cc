@@ -54,6 +54,10 @@ std::vector<Compared> compared(const Network& network, const Workload& workload,
     add({.kind = MethodKind::kServers}, 1, "ps, a server for each worker");
   }
   if (best.spare == 0) add(best, 0, best.name());
+  if (best.beside)
+    add(best, static_cast<double>(best.spare) / network.workers,
+        fmt::format("ps, {} servers beside {} workers", best.spare,
+                    network.workers));
   return all;
 }
 

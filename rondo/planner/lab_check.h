@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/planner/replay_job.h"
+#include "rondo/planner/text_table.h"
 
 namespace rondo {
 
@@ -38,8 +39,14 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
 Result<std::vector<CheckedMethod>> predict_lab(const PlanReport& report,
                                                std::span<const Method> methods);
 
-// For a terminal. Ends with which was the fastest, and whether the recommended
-// one was.
+// A table of them, which was the fastest and whether the recommended one was,
+// and both for a terminal.
+inline constexpr std::string_view kCheckHeading =
+    "In a lab of this machine, where ranks wait instead of computing: "
+    "predicted "
+    "for the lab's network, and measured";
+std::vector<TextRow> check_rows(std::span<const CheckedMethod> checked);
+std::string check_sentence(const PlanReport& report);
 std::string check_text(const PlanReport& report);
 
 }  // namespace rondo

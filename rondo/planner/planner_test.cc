@@ -10,7 +10,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // Document 000's experiment.
 PlanOptions document() {
@@ -26,65 +25,6 @@ PlanOptions document() {
 std::string said(const PlanOptions& options) {
   const Result<PlanReport> report = make_plan(options);
   return report.ok() ? std::string() : report.status().message();
-}
-
-TEST(Planner, TextHasTheDocumentsNumbers) {
-  const std::string text = to_text(make_plan(document()).value());
-  EXPECT_THAT(text, AllOf(HasSubstr("Tt = 6.64 s, Tp = 7.19 s, P = 7.6 %"),
-                          HasSubstr("* ring"), HasSubstr("109 Gbit/s"),
-                          HasSubstr("Take ring"), HasSubstr("4096")));
-}
-
-TEST(Planner, JsonHasAllOfIt) {
-  PlanOptions options = document();
-  options.price_per_hour = 1;
-  const std::string json = to_json(make_plan(options).value());
-  EXPECT_THAT(json,
-              AllOf(HasSubstr("\"recommended\": \"ring\""),
-                    HasSubstr("\"hybrid 2\""), HasSubstr("\"by_workers\""),
-                    HasSubstr("\"epoch_price\""), HasSubstr("\"by_rate\"")));
-}
-
-TEST(Planner, PageNeedsNothingElse) {
-  PlanReport report = make_plan(document()).value();
-  report.workload.name = "<b>&";
-  const std::string page = to_page(report);
-  EXPECT_THAT(page, AllOf(HasSubstr("<svg"), HasSubstr("</html>"),
-                          HasSubstr("&lt;b&gt;&amp;"), Not(HasSubstr("src=")),
-                          Not(HasSubstr("http")), Not(HasSubstr("nan"))));
-}
-
-// What it costs is not communication.
-TEST(Planner, WaitingForTheSlowestHasAColumnOfItsOwn) {
-  PlanOptions options = document();
-  EXPECT_THAT(to_text(make_plan(options).value()), Not(HasSubstr("waiting")));
-  options.straggler = 2;
-  const PlanReport report = make_plan(options).value();
-  for (const MethodPrediction& one : report.prediction.methods)
-    EXPECT_NEAR(one.step.waiting, 0.55, 1e-9) << one.method.name();
-  EXPECT_THAT(to_text(report), AllOf(HasSubstr("exposed  waiting"),
-                                     HasSubstr("550 ms are lost by waiting")));
-  EXPECT_THAT(to_json(report), HasSubstr("\"waiting_seconds\": 0.55"));
-  EXPECT_THAT(to_page(report), HasSubstr("waiting for the slowest"));
-}
-
-TEST(Planner, RowsByClosedFormsAreMarked) {
-  PlanOptions options = document();
-  EXPECT_THAT(to_text(make_plan(options).value()), Not(HasSubstr("~")));
-  options.workers = 512;
-  const PlanReport report = make_plan(options).value();
-  EXPECT_THAT(to_text(report),
-              AllOf(HasSubstr("  ~"), HasSubstr("~ has too many blocks")));
-  EXPECT_THAT(to_page(report),
-              AllOf(HasSubstr("<td>~"), HasSubstr("~ has too many blocks")));
-}
-
-TEST(Planner, PredictionsCarryAnErrorBand) {
-  const PlanReport report = make_plan(document()).value();
-  EXPECT_THAT(to_text(report),
-              AllOf(HasSubstr("within"), HasSubstr("so near to what")));
-  EXPECT_THAT(to_json(report), HasSubstr("\"error_band\": {"));
-  EXPECT_THAT(to_page(report), HasSubstr("so near to what"));
 }
 
 TEST(Planner, AModelHasFactors) {
@@ -124,30 +64,6 @@ TEST(Planner, MeasuredLinksAreThoseOfThePlan) {
   EXPECT_THAT(to_text(report), HasSubstr("Measured between 2 hosts: 800 Mbit"));
   EXPECT_THAT(to_json(report), HasSubstr("\"measured\""));
   EXPECT_THAT(to_page(report), HasSubstr("Measured between 2 hosts"));
-}
-
-TEST(Planner, ServersBesideWorkersHaveRowsOfTheirOwn) {
-  const std::string text = to_text(make_plan(document()).value());
-  EXPECT_THAT(text, AllOf(HasSubstr("ps 4 beside workers"),
-                          HasSubstr("beside the workers, 4 would be enough")));
-}
-
-// What is recommended there has servers beside workers.
-TEST(Planner, ALabTriesTheFastestThatItCanHave) {
-  PlanOptions options = document();
-  options.params = "450k";
-  options.workers = 7;
-  options.latency = "5ms";
-  options.step_time = "20ms";
-  PlanReport report = make_plan(options).value();
-  const auto best = report.prediction.methods[report.prediction.recommended];
-  EXPECT_TRUE(best.method.beside);
-  const auto methods = methods_to_check(report, "").value();
-  for (const Method& method : methods)
-    EXPECT_FALSE(method.beside) << method.name();
-  EXPECT_EQ(methods[0].spare, 0);
-  report.checked = predict_lab(report, methods).value();
-  EXPECT_THAT(check_text(report), HasSubstr("cannot be tried"));
 }
 
 TEST(Planner, ADeviceIsEstimatedByItsFigures) {

@@ -10,6 +10,21 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string network_text(const Network& network) {
+  const auto counted = [](int count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  std::string text = fmt::format("{} on {}", counted(network.workers, "worker"),
+                                 counted(network.hosts, "host"));
+  if (network.hosts == 1) return text;
+  text += fmt::format(", {} each way, {} latency", rate_text(network.link),
+                      seconds_text(network.latency));
+  if (network.has_uplinks())
+    text += fmt::format("; {} racks, {} between them", network.racks,
+                        rate_text(network.uplink));
+  return text;
+}
+
 std::string marked(bool by_messages, double seconds) {
   return fmt::format("{}{}", by_messages ? "" : "~", seconds_text(seconds));
 }

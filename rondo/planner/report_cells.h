@@ -9,6 +9,9 @@ namespace rondo {
 
 std::string percent(double share);
 
+// Who is where, and what joins them.
+std::string network_text(const Network& network);
+
 // Seconds, with a mark where the simulation did not look at each block.
 std::string marked(bool by_messages, double seconds);
 // What the mark means; empty where no method has it.

@@ -1,7 +1,7 @@
 // The report as a JSON object, in base units: bytes, seconds, bytes a second.
 #include <nlohmann/json.hpp>
 
-#include "rondo/planner/planner.h"
+#include "rondo/planner/run_command.h"
 
 namespace rondo {
 namespace {
@@ -111,6 +111,7 @@ std::string to_json(const PlanReport& report) {
       {"methods", methods_of(report)},
       {"recommended", prediction.methods[prediction.recommended].method.name()},
       {"reason", prediction.reason},
+      {"command", run_command(report)},
       {"best_servers", prediction.best_servers.servers},
       {"best_servers_step_seconds", prediction.best_servers.step},
       {"best_servers_beside", prediction.best_beside.servers},

@@ -3,6 +3,7 @@
 #include "rondo/plan/units.h"
 #include "rondo/planner/method_rows.h"
 #include "rondo/planner/report_cells.h"
+#include "rondo/planner/run_command.h"
 #include "rondo/planner/text_table.h"
 
 namespace rondo {
@@ -12,20 +13,13 @@ using Row = TextRow;
 
 std::string heading(const PlanReport& report) {
   const Workload& workload = report.workload;
-  const Network& network = report.network;
-  std::string text = fmt::format(
+  const std::string text = fmt::format(
       "{}: {:.4g} M parameters, {} of gradients; a step of {} takes one worker "
       "{} ({})\n",
       workload.name, workload.parameters / 1e6, bytes_text(workload.bytes()),
       workload.batch, seconds_text(workload.step_seconds),
       workload.step_origin);
-  text += fmt::format("{} workers on {} hosts, {} each way, {} latency",
-                      network.workers, network.hosts, rate_text(network.link),
-                      seconds_text(network.latency));
-  if (network.has_uplinks())
-    text += fmt::format("; {} racks, {} between them", network.racks,
-                        rate_text(network.uplink));
-  return fmt::format("{}\n", text);
+  return fmt::format("{}{}\n", text, network_text(report.network));
 }
 
 std::string closed_line(const PlanReport& report) {
@@ -90,17 +84,20 @@ std::string to_text(const PlanReport& report) {
   const MethodPrediction& best = prediction.methods[prediction.recommended];
   std::string text = heading(report);
   if (report.measured) text += to_text(*report.measured);
-  if (report.network.workers > 1) text += closed_line(report);
+  if (report.network.hosts > 1) text += closed_line(report);
   text += fmt::format("\n{}", methods_table(report));
   for (const std::string& note :
-       {mark_sentence(prediction), band_sentence(prediction)})
+       {left_out_sentence(report), mark_sentence(prediction),
+        band_sentence(prediction)})
     if (!note.empty()) text += fmt::format("  {}\n", note);
   text += "\n";
   text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
+  if (const std::string command = run_command(report); !command.empty())
+    text += fmt::format("  {}\n", command);
   if (const std::string servers = servers_sentence(prediction);
       !servers.empty())
     text += fmt::format("{}\n", servers);
-  if (report.network.workers == 1) return text;
+  if (report.network.hosts == 1) return text;
   text += fmt::format(
       "\nLinks that an efficiency needs: the ring with nothing hidden, and {} "
       "as simulated,\neach exchange by its closed form there and in what "
