@@ -127,7 +127,7 @@ Status plan(PlanArguments& args) {
     RONDO_ASSIGN_OR_RETURN(
         report.checked,
         check_in_lab(report, options.check_methods, options.check_rounds));
-    std::fputs(check_text(report.checked).c_str(), stdout);
+    std::fputs(check_text(report).c_str(), stdout);
   } else if (!options.check_methods.empty()) {
     // For bench/plan, which has measured them before.
     RONDO_ASSIGN_OR_RETURN(const auto methods,

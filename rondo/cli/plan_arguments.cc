@@ -127,7 +127,8 @@ void add_worker_options(PlanOptionAdder& add, PlanOptions& options) {
   add.real("--straggler", options.straggler, 1, kMostStraggler,
            "One worker takes so many times as long");
   add.real("--jitter", options.jitter, 0, kMostJitter,
-           "Deviation of the workers' times, as a share of a step");
+           "Workers take longer by this share of a step, times the absolute value "
+           "of a normal deviate");
 }
 
 // "4x", "+4", "4.5": neither a number of hosts nor, likely, a name. Addresses
@@ -191,7 +192,7 @@ void add_plan_options(CLI::App& command, PlanArguments& args) {
                    "on this machine; needs root");
   add.text("--methods", options.check_methods,
            "With --check: these instead, such as 'ring; ps 2'", "NAMES");
-  add.whole("--rounds", options.check_rounds, kMostRounds,
+  add.whole("--rounds", options.check_rounds, kMostCheckRounds,
             "With --check: of each measurement; unless given, as many as fit "
             "into six seconds");
   command.add_option("--replay", options.replay)->group("");

@@ -14,7 +14,8 @@ NetworkSimulator::NetworkSimulator(
       paths_(network, options_),
       links_(paths_.links()),
       ranks_(static_cast<size_t>(paths_.ranks())),
-      at_fence_(static_cast<size_t>(network.hosts)) {
+      at_fence_(static_cast<size_t>(network.hosts)),
+      events_(links_.size() + ranks_.size()) {
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     add_acts(rank);
   for (int i = 0; i < static_cast<int>(acts_.size()); ++i) join_channel(i);
@@ -26,12 +27,12 @@ Result<std::vector<std::vector<double>>> NetworkSimulator::run() {
   for (size_t op = 0; op < operations_.size(); ++op)
     for (size_t rank = 0; rank < ranks_.size(); ++rank)
       post(operations_[op].ready[rank], Event::Kind::kReady,
-           static_cast<int>(op), static_cast<int>(rank));
+           static_cast<int>(op), static_cast<int>(rank),
+           static_cast<int>(links_.size() + rank));
   for (size_t rank = 0; rank < ranks_.size(); ++rank)
     go_on(static_cast<int>(rank));
   while (!events_.empty()) {
-    const Event event = events_.top();
-    events_.pop();
+    const Event event = events_.pop();
     now_ = event.time;
     handle(event);
   }

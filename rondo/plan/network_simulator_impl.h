@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "rondo/plan/event_queue.h"
 #include "rondo/plan/network_paths.h"
 #include "rondo/plan/network_simulator.h"
 #include "rondo/plan/simulated_parts.h"
@@ -37,8 +38,9 @@ class NetworkSimulator {
   // Pieces that are passed on together: a block, or what a server waits for.
   int grain(int rank, int peer) const;
 
-  void post(double time, Event::Kind kind, int a, int b = 0) {
-    events_.push({time, order_++, kind, a, b});
+  void post(double time, Event::Kind kind, int a, int b = 0,
+            int lane = EventQueue::kNoLane) {
+    events_.post(time, kind, a, b, lane);
   }
   void handle(const Event& event);
 
@@ -134,8 +136,7 @@ class NetworkSimulator {
   std::vector<std::vector<int>> left_;          // acts, by operation and rank
   std::vector<std::vector<double>> ends_;
   std::vector<std::vector<bool>> ready_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  int64_t order_ = 0;
+  EventQueue events_;  // a lane for each link, and for each rank
   double now_ = 0;
 };
 

@@ -13,25 +13,25 @@ namespace {
 
 constexpr double kEfficiencies[] = {0.5, 0.75, 0.9, 0.95};
 
-// Also with factors and with less precision, which are variants of the ring,
-// or of the hierarchical exchange where there is one.
+// Behind each method those that are made of it: with factors, which only the
+// ring has, and with less precision.
 std::vector<Method> all_methods(const Network& network,
                                 const Workload& workload) {
-  std::vector<Method> methods = methods_for(network);
   if (network.workers == 1) return {{.kind = MethodKind::kRing}};
-  std::vector<Method> variants;
-  Method ring{.kind = MethodKind::kRing};
-  ring.bf16 = true;
-  variants.push_back(ring);
-  if (workload.with_factors) {
-    ring.factors = true;
-    ring.bf16 = false;
-    variants.push_back(ring);
+  std::vector<Method> methods;
+  for (Method method : methods_for(network)) {
+    methods.push_back(method);
+    const bool ring = method.kind == MethodKind::kRing;
+    if (!ring && method.kind != MethodKind::kHierarchical) continue;
+    method.bf16 = true;
+    methods.push_back(method);
+    if (!ring || !workload.with_factors) continue;
+    method.factors = true;
+    for (const bool bf16 : {false, true}) {
+      method.bf16 = bf16;
+      methods.push_back(method);
+    }
   }
-  const auto behind = std::ranges::find_if(methods, [](const Method& method) {
-    return method.kind == MethodKind::kRing;
-  });
-  methods.insert(behind + 1, variants.begin(), variants.end());
   return methods;
 }
 
@@ -87,6 +87,8 @@ Result<MethodPrediction> predict_method(const Method& method,
       efficiency_of(made.closed_transfer, workload.step_seconds);
   RONDO_ASSIGN_OR_RETURN(
       made.step, simulate_step(method, network, workload, options.step));
+  // No step of so many blocks was measured.
+  if (made.step.by_messages) made.band = error_band(method, network);
   made.efficiency = workload.step_seconds / made.step.step;
   made.examples_per_s = network.workers * workload.batch / made.step.step;
   if (options.epoch_examples > 0 && made.examples_per_s > 0) {
@@ -112,19 +114,16 @@ Result<Prediction> predict(const Network& network, const Workload& workload,
       recommend(prediction.methods, network, workload);
   prediction.recommended = chosen.index;
   prediction.reason = chosen.reason;
-  if (network.hosts > 1) {
-    const ServerChoice spare =
-        best_servers(network, workload, options.step, false);
-    prediction.best_servers = spare.servers;
-    prediction.best_servers_step = spare.step;
-    const ServerChoice beside =
-        best_servers(network, workload, options.step, true);
-    prediction.best_beside = beside.servers;
-    prediction.best_beside_step = beside.step;
+  // No link joins the workers of one host.
+  if (network.hosts == 1) return prediction;
+  for (const bool beside : {false, true}) {
+    RONDO_ASSIGN_OR_RETURN(
+        (beside ? prediction.best_beside : prediction.best_servers),
+        best_servers(prediction.methods, network, workload, options.step,
+                     beside));
   }
   const Method best = prediction.methods[chosen.index].method;
-  if (network.workers > 1)
-    prediction.rates = rates_needed(best, network, workload, options);
+  prediction.rates = rates_needed(best, network, workload, options);
   prediction.workers = sweep_workers(network, workload, options.step, best);
   prediction.rate = sweep_rate(network, workload, options.step, best);
   return prediction;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/plan/error_band.h"
 #include "rondo/plan/step_simulator.h"
 
 namespace rondo {
@@ -24,7 +25,8 @@ struct MethodPrediction {
   double closed_transfer = 0;
   double closed_efficiency = 0;
   StepTimes step;
-  double efficiency = 0;  // one worker's step by that of all
+  std::optional<ErrorBand> band;  // none: nobody has measured such a step
+  double efficiency = 0;          // one worker's step by that of all
   double examples_per_s = 0;
   double epoch_seconds = 0;
   double epoch_price = 0;
@@ -47,17 +49,22 @@ struct Sweep {
   std::vector<Curve> curves;
 };
 
+// The fewest servers that are as fast as any number, and what a step takes
+// then; 0 where there is but one host.
+struct ServerChoice {
+  int servers = 0;
+  double step = 0;
+  bool by_messages = false;
+};
+
 struct Prediction {
   std::vector<MethodPrediction> methods;
   size_t recommended = 0;
   std::string reason;
-  // The fewest servers on spare machines that are as fast as any number, and
-  // what a step takes then; 0 where there is but one host.
-  int best_servers = 0;
-  double best_servers_step = 0;
-  // The same of servers beside the workers.
-  int best_beside = 0;
-  double best_beside_step = 0;
+  // On spare machines, and beside the workers.
+  ServerChoice best_servers;
+  ServerChoice best_beside;
+  // What follows is empty where there is but one host.
   std::vector<RateNeeded> rates;  // for 50, 75, 90 and 95 %
   Sweep workers;                  // 2 ... 4096
   Sweep rate;                     // 100 Mbit/s ... 400 Gbit/s

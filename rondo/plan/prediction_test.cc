@@ -12,6 +12,7 @@ namespace rondo {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Workload vgg() {
   Workload workload = uniform_workload(138.36e6);
@@ -69,7 +70,7 @@ TEST(Prediction, RecommendsMemoryWithinAHost) {
   const Prediction prediction = predict(network, vgg()).value();
   EXPECT_EQ(prediction.methods[prediction.recommended].method.kind,
             MethodKind::kDirect);
-  EXPECT_EQ(prediction.best_servers, 0);
+  EXPECT_EQ(prediction.best_servers.servers, 0);
 }
 
 // Hosts, workers on each, and bytes a second of a link.
@@ -86,18 +87,54 @@ TEST_P(Recommendation, NobodyIsFaster) {
   const Prediction prediction = predict(network, vgg()).value();
   const double chosen = prediction.methods[prediction.recommended].step.step;
   for (const MethodPrediction& one : prediction.methods)
-    if (one.method.spare == 0 && !one.method.bf16 &&
+    if (one.method.spare_machines() == 0 && !one.method.bf16 &&
         (one.step.by_messages || !is_lower_bound(one.method, network))) {
       EXPECT_LE(chosen, 1.0101 * one.step.step) << one.method.name();
     }
 }
 
+// A ring of seven has twelve rounds, and the links are far.
+TEST(Prediction, RecommendsServersBesideWorkersWhereRoundsCount) {
+  Workload small = uniform_workload(0.45e6);
+  small.step_seconds = 0.02;
+  const Network network{
+      .workers = 7, .hosts = 7, .link = 125e6, .latency = 5e-3};
+  const Prediction prediction = predict(network, small).value();
+  EXPECT_EQ(prediction.methods[prediction.recommended].method.name(),
+            "ps 7 beside workers");
+  EXPECT_THAT(prediction.reason, HasSubstr("2 rounds of messages"));
+  EXPECT_THAT(prediction.reason, Not(HasSubstr("With parameter servers")));
+  EXPECT_EQ(prediction.workers.curves.back().method,
+            "ps, 7 servers beside 7 workers");
+}
+
 TEST(Prediction, AsManyServersAsWorkersWhereLinksDecide) {
   const Prediction prediction = predict(four_hosts(), vgg()).value();
-  EXPECT_EQ(prediction.best_servers, 4);
+  EXPECT_EQ(prediction.best_servers.servers, 4);
   Network fast = four_hosts();
   fast.link = 1e12;
-  EXPECT_EQ(predict(fast, vgg()).value().best_servers, 1);
+  EXPECT_EQ(predict(fast, vgg()).value().best_servers.servers, 1);
+}
+
+// The number that is said to be enough takes what its row says, and no row is
+// quicker.
+TEST(Prediction, TheBestNumberOfServersAgreesWithTheTable) {
+  const Network network{
+      .workers = 7, .hosts = 7, .link = 125e6, .latency = 5e-3};
+  Workload small = uniform_workload(0.45e6);
+  small.step_seconds = 0.02;
+  const Prediction prediction = predict(network, small).value();
+  for (const MethodPrediction& one : prediction.methods) {
+    if (one.method.kind != MethodKind::kServers) continue;
+    const bool beside = one.method.beside;
+    const double best =
+        beside ? prediction.best_beside.step : prediction.best_servers.step;
+    EXPECT_LE(best, 1.0101 * one.step.step) << one.method.name();
+    if (one.method.spare ==
+        (beside ? prediction.best_beside : prediction.best_servers).servers) {
+      EXPECT_EQ(best, one.step.step) << one.method.name();
+    }
+  }
 }
 
 // One server has the link of its host for itself on a spare machine; beside a
@@ -111,7 +148,38 @@ TEST(Prediction, ServersBesideWorkersTakeTheRingsTime) {
               0.1 * communication("ring"));
   EXPECT_NEAR(communication("ps 1 beside workers"),
               0.75 * communication("ps 1"), 0.1 * communication("ps 1"));
-  EXPECT_EQ(prediction.best_beside, 4);
+  EXPECT_EQ(prediction.best_beside.servers, 4);
+}
+
+TEST(Prediction, HalfPrecisionIsAVariantOfRingAndHierarchical) {
+  Workload workload = vgg();
+  workload.with_factors = [](int, double, double) {
+    return std::vector<PlannedExchange>{
+        {.bytes = 1e7, .ready = 1, .gather = true}};
+  };
+  const Network network{.workers = 8, .hosts = 4, .link = 125e6};
+  const Prediction prediction = predict(network, workload).value();
+  for (const std::string name : {"ring", "hierarchical", "ring, factors"}) {
+    const MethodPrediction& whole = find(prediction, name);
+    const MethodPrediction& half = find(prediction, name + ", bf16");
+    EXPECT_NEAR(half.worker_bytes, whole.worker_bytes / 2, 1) << name;
+    EXPECT_LT(half.step.step, whole.step.step) << name;
+  }
+  const MethodPrediction& chosen = prediction.methods[prediction.recommended];
+  EXPECT_FALSE(chosen.method.bf16);
+  EXPECT_THAT(prediction.reason, HasSubstr("(ring, factors, bf16)"));
+}
+
+TEST(Prediction, OnlyWhatWasMeasuredHasABand) {
+  const Prediction prediction = predict(four_hosts(), vgg()).value();
+  for (const char* name : {"ring", "star", "butterfly", "ps 2", "hybrid 2"})
+    EXPECT_GE(find(prediction, name).band.value().step, 0.05) << name;
+  for (const char* name :
+       {"naive", "tree", "ring, bf16", "ps 2 beside workers"})
+    EXPECT_FALSE(find(prediction, name).band) << name;
+  Network many = four_hosts();
+  many.workers = many.hosts = 512;
+  EXPECT_FALSE(find(predict(many, vgg()).value(), "ring").band);
 }
 
 TEST(Prediction, PricesAnEpoch) {

@@ -3,17 +3,23 @@
 #include <algorithm>
 
 #include "rondo/plan/exchange_cost.h"
+#include "rondo/plan/reason.h"
 #include "rondo/plan/units.h"
 
 namespace rondo {
 namespace {
 
+// Whether it may take longer than is said.
+bool is_bound(const MethodPrediction& one, const Network& network) {
+  return !one.step.by_messages && is_lower_bound(one.method, network);
+}
+
 // The candidate to take.
 size_t choose(std::span<const MethodPrediction> methods,
               const Network& network) {
   const auto is_candidate = [&](const MethodPrediction& one) {
-    return one.method.spare == 0 && !one.method.bf16 &&
-           (one.step.by_messages || !is_lower_bound(one.method, network));
+    return one.method.spare_machines() == 0 && !one.method.bf16 &&
+           !is_bound(one, network);
   };
   double least = 0;
   for (const MethodPrediction& one : methods)
@@ -30,34 +36,11 @@ size_t choose(std::span<const MethodPrediction> methods,
                              methods.begin());
 }
 
-std::string why(const MethodPrediction& chosen) {
-  switch (chosen.method.kind) {
-    case MethodKind::kNaive:
-      return "the vectors are so small that one round of messages is quickest";
-    case MethodKind::kStar:
-    case MethodKind::kTree:
-      return "the vectors are small, and it has few rounds of messages";
-    case MethodKind::kButterfly:
-      return "it sends as little as the ring, in fewer rounds";
-    case MethodKind::kDirect:
-      return "all workers are on one host, and reduce in its memory";
-    case MethodKind::kHierarchical:
-      return "workers of a host add up in its memory first, so each link "
-             "carries one vector and not one for each worker";
-    default: break;
-  }
-  return chosen.method.factors
-             ? "fully connected layers send factors, which are smaller than "
-               "their gradients, and the rest goes around the ring"
-             : "each worker sends the least bytes that are possible, and all "
-               "links are equally busy";
-}
-
 // What the fastest of those that `allowed` lets through would gain.
 template <class Allowed>
 std::string gain(std::span<const MethodPrediction> methods,
-                 const MethodPrediction& chosen, const Allowed& allowed,
-                 std::string_view sentence) {
+                 const MethodPrediction& chosen, const Network& network,
+                 const Allowed& allowed, std::string_view sentence) {
   const MethodPrediction* best = nullptr;
   for (const MethodPrediction& one : methods)
     if (allowed(one.method) &&
@@ -65,7 +48,14 @@ std::string gain(std::span<const MethodPrediction> methods,
       best = &one;
   if (best == nullptr || best->step.step > 0.95 * chosen.step.step) return {};
   return fmt::format(fmt::runtime(sentence), best->method.name(),
-                     seconds_text(best->step.step));
+                     seconds_text(best->step.step)) +
+         (is_bound(*best, network) ? ", or more" : "");
+}
+
+std::string wait_text(const StepTimes& times) {
+  if (times.waiting <= 0) return {};
+  return fmt::format(" and {} are lost by waiting for the slowest worker",
+                     seconds_text(times.waiting));
 }
 
 }  // namespace
@@ -76,19 +66,23 @@ Recommendation recommend(std::span<const MethodPrediction> methods,
   const MethodPrediction& chosen = methods[index];
   if (network.workers == 1) return {index, "one worker exchanges nothing"};
   std::string reason = fmt::format(
-      "{}: {} of {} of communication is exposed, so a step takes {} and {:.1f} "
+      "{}: {} of {} of communication is exposed{}, so a step takes {} and "
+      "{:.1f} "
       "% of the workers' time is computation",
-      why(chosen), seconds_text(chosen.step.exposed),
-      seconds_text(chosen.step.communication), seconds_text(chosen.step.step),
+      reason_for(chosen.method, network, workload),
+      seconds_text(chosen.step.exposed),
+      seconds_text(chosen.step.communication), wait_text(chosen.step),
+      seconds_text(chosen.step.step),
       100 * workload.step_seconds / chosen.step.step);
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.bf16; },
+      methods, chosen, network, [](const Method& m) { return m.bf16; },
       ". With gradients as bf16 on the wire ({}) a step would take {}");
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.beside; },
+      methods, chosen, network, [](const Method& m) { return m.beside; },
       ". With parameter servers, {} would take {} a step");
   reason += gain(
-      methods, chosen, [](const Method& m) { return m.spare_machines() > 0; },
+      methods, chosen, network,
+      [](const Method& m) { return m.spare_machines() > 0; },
       ". With spare machines, {} would take {} a step");
   return {index, reason};
 }

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <queue>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "rondo/collectives/plan.h"
+#include "rondo/plan/fifo.h"
 
 namespace rondo {
 
@@ -59,26 +58,6 @@ struct Channel {
   int sent = 0, arrived = 0;
   int answers = -1;  // the channel back, where what is sent waits for answers
   int asks = -1;     // the channel that waits for what comes by this one
-};
-
-// First in, first out. Most sockets of a large network have nothing in theirs,
-// and it takes no memory then.
-template <class T>
-class Fifo {
- public:
-  bool empty() const { return begin_ == items_.size(); }
-  const T& front() const { return items_[begin_]; }
-  void push(T item) { items_.push_back(item); }
-  void pop() {
-    if (++begin_ < items_.size() / 2) return;
-    items_.erase(items_.begin(),
-                 items_.begin() + static_cast<std::ptrdiff_t>(begin_));
-    begin_ = 0;
-  }
-
- private:
-  std::vector<T> items_;
-  size_t begin_ = 0;
 };
 
 // A socket of a channel: some of the blocks, in order.
@@ -174,27 +153,6 @@ struct Rank {
   int begin = 0, end = 0;  // its acts
   int limit = 0;           // the next barrier; acts before it may run
   int unfinished = 0;      // of those, but for what is apart
-};
-
-struct Event {
-  enum class Kind {
-    kReady,         // operation a, on rank b
-    kLinkFree,      // link a has sent a block of stream b
-    kLeft,          // a block of act a, of stream b, is through the first link
-    kHop,           // the first byte of passage a is through a link
-    kArrival,       // a block of stream a has
-    kAdded,         // act a's blocks until b, by a server
-    kAcknowledged,  // b bytes of stream a
-    kPassed,        // rank a is through its barrier
-  };
-  double time;
-  int64_t order;
-  Kind kind;
-  int a;
-  int b;
-  bool operator>(const Event& other) const {
-    return std::tie(time, order) > std::tie(other.time, other.order);
-  }
 };
 
 }  // namespace rondo

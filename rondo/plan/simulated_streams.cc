@@ -256,12 +256,12 @@ void NetworkSimulator::travel(Passage& passage, int number) {
   link.free = std::max(link.free, passage.end - link.burst);
   if (passage.hop == channel.others.size()) {
     post(passage.end + channel.latency, Event::Kind::kArrival, passage.stream,
-         static_cast<int>(passage.bytes));
+         static_cast<int>(passage.bytes), number);
     return;
   }
   const double took =
       std::min(passage.end - now_, passage.bytes / link.last_rate());
-  post(passage.end - took, Event::Kind::kHop, keep(passage));
+  post(passage.end - took, Event::Kind::kHop, keep(passage), 0, number);
 }
 
 int NetworkSimulator::keep(const Passage& passage) {

@@ -96,7 +96,8 @@ class StepSimulator {
       return static_cast<int>(
           std::max(1.0, std::ceil(16 * network_.block / network_.window)));
     constexpr int kMost = 4;
-    return kMost * blocks() <= options_.most_blocks / 2 ? kMost : 1;
+    constexpr double kFew = 25e3;  // blocks
+    return blocks() <= kFew ? kMost : 1;
   }
 
   // When a worker of usual speed computes for so long.

@@ -54,6 +54,10 @@ std::vector<Compared> compared(const Network& network, const Workload& workload,
     add({.kind = MethodKind::kServers}, 1, "ps, a server for each worker");
   }
   if (best.spare == 0) add(best, 0, best.name());
+  if (best.beside)
+    add(best, static_cast<double>(best.spare) / network.workers,
+        fmt::format("ps, {} servers beside {} workers", best.spare,
+                    network.workers));
   return all;
 }
 
@@ -61,6 +65,31 @@ double efficiency_at(const Compared& one, const Network& network,
                      const Workload& workload, const StepOptions& options) {
   return workload.step_seconds /
          step_of(one.for_workers(network.workers), network, workload, options);
+}
+
+// Of those whose step is at most 1 % longer than the shortest.
+ServerChoice fewest_within(std::vector<ServerChoice> choices) {
+  std::ranges::sort(choices, {}, &ServerChoice::servers);
+  const double least = std::ranges::min(choices, {}, &ServerChoice::step).step;
+  return *std::ranges::find_if(choices, [&](const ServerChoice& choice) {
+    return choice.step <= 1.01 * least;
+  });
+}
+
+int by_closed_forms(const Network& network, const Workload& workload,
+                    const StepOptions& options, bool beside) {
+  std::vector<ServerChoice> choices;
+  // Beyond some hundreds, not every number is tried.
+  const int stride = std::max(1, network.workers / 256);
+  const auto consider = [&](int servers) {
+    const Method method{
+        .kind = MethodKind::kServers, .spare = servers, .beside = beside};
+    choices.push_back({servers, step_of(method, network, workload, options)});
+  };
+  for (int servers = 1; servers < network.workers; servers += stride)
+    consider(servers);
+  consider(network.workers);
+  return fewest_within(choices).servers;
 }
 
 }  // namespace
@@ -122,23 +151,26 @@ std::optional<double> rate_for(double efficiency, const Method& method,
   return high;
 }
 
-ServerChoice best_servers(const Network& network, const Workload& workload,
-                          const StepOptions& options, bool beside) {
+Result<ServerChoice> best_servers(std::span<const MethodPrediction> predicted,
+                                  const Network& network,
+                                  const Workload& workload,
+                                  const StepOptions& options, bool beside) {
   std::vector<ServerChoice> choices;
-  // Beyond some hundreds, not every number is tried.
-  const int stride = std::max(1, network.workers / 256);
-  const auto consider = [&](int servers) {
-    const Method method{
-        .kind = MethodKind::kServers, .spare = servers, .beside = beside};
-    choices.push_back({servers, step_of(method, network, workload, options)});
-  };
-  for (int servers = 1; servers < network.workers; servers += stride)
-    consider(servers);
-  consider(network.workers);
-  const double least = std::ranges::min(choices, {}, &ServerChoice::step).step;
-  return *std::ranges::find_if(choices, [&](const ServerChoice& choice) {
-    return choice.step <= 1.01 * least;
-  });
+  for (const MethodPrediction& one : predicted)
+    if (one.method.by_keys() && one.method.beside == beside)
+      choices.push_back(
+          {one.method.spare, one.step.step, one.step.by_messages});
+  const Method chosen{
+      .kind = MethodKind::kServers,
+      .spare = by_closed_forms(network, workload, options, beside),
+      .beside = beside};
+  if (std::ranges::find(choices, chosen.spare, &ServerChoice::servers) ==
+      choices.end()) {
+    RONDO_ASSIGN_OR_RETURN(const StepTimes times,
+                           simulate_step(chosen, network, workload, options));
+    choices.push_back({chosen.spare, times.step, times.by_messages});
+  }
+  return fewest_within(choices);
 }
 
 }  // namespace rondo

@@ -1,9 +1,10 @@
 // Sweeps: the same training with other numbers of workers, other links and
-// other numbers of servers. All by closed forms of exchanges, so that
-// thousands of workers are quick.
+// other numbers of servers. By closed forms of exchanges, so that thousands of
+// workers are quick, where nothing else is said.
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "rondo/plan/prediction.h"
 
@@ -21,13 +22,13 @@ std::optional<double> rate_for(double efficiency, const Method& method,
                                const Network& network, const Workload& workload,
                                const StepOptions& options);
 
-struct ServerChoice {
-  int servers = 0;
-  double step = 0;
-};
-// The fewest servers whose step is at most 1 % longer than with any number of
-// them up to that of the workers; on spare machines, or beside the workers.
-ServerChoice best_servers(const Network& network, const Workload& workload,
-                          const StepOptions& options, bool beside);
+// The fewest servers whose step is at most 1 % longer than with others; on
+// spare machines, or beside the workers. Of all numbers up to that of the
+// workers, closed forms choose one; that is simulated as those are that were
+// `predicted`, and the choice is between them.
+Result<ServerChoice> best_servers(std::span<const MethodPrediction> predicted,
+                                  const Network& network,
+                                  const Workload& workload,
+                                  const StepOptions& options, bool beside);
 
 }  // namespace rondo

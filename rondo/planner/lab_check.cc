@@ -4,7 +4,6 @@
 
 #include "rondo/plan/units.h"
 #include "rondo/planner/planner.h"
-#include "rondo/planner/text_table.h"
 
 namespace rondo {
 namespace {
@@ -51,6 +50,21 @@ const MethodPrediction* fastest(const PlanReport& report,
   return best;
 }
 
+const Method& recommended(const PlanReport& report) {
+  return report.prediction.methods[report.prediction.recommended].method;
+}
+
+// A lab has no servers beside workers; then the fastest that it can have.
+const Method& recommended_in_lab(const PlanReport& report) {
+  const Method& best = recommended(report);
+  if (!best.beside) return best;
+  return fastest(report,
+                 [](const Method& method) {
+                   return method.spare == 0 && !method.bf16;
+                 })
+      ->method;
+}
+
 }  // namespace
 
 double CheckedMethod::communication_error() const {
@@ -91,8 +105,7 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names) {
   std::vector<Method> methods;
   if (names.empty()) {
-    const Method& best =
-        report.prediction.methods[report.prediction.recommended].method;
+    const Method& best = recommended_in_lab(report);
     methods.push_back(best);
     for (const bool spare : {false, true})
       if (const auto* one = fastest(report, [&](const Method& method) {
@@ -135,26 +148,41 @@ Result<std::vector<CheckedMethod>> predict_lab(
   return checked;
 }
 
-std::string check_text(std::span<const CheckedMethod> checked) {
+std::vector<TextRow> check_rows(std::span<const CheckedMethod> checked) {
   std::vector<TextRow> rows = {{"", "bytes", "sent", "comm", "measured",
                                 "error", "step", "measured", "error"}};
   for (const CheckedMethod& one : checked)
-    rows.push_back(
-        {fmt::format("  {}", one.method.name()),
-         bytes_text(one.predicted_bytes), bytes_text(one.measured.worker_bytes),
-         seconds_text(one.predicted.communication),
-         seconds_text(one.measured.communication),
-         error_text(one.communication_error()),
-         seconds_text(one.predicted.step), seconds_text(one.measured.step),
-         error_text(one.step_error())});
+    rows.push_back({one.method.name(), bytes_text(one.predicted_bytes),
+                    bytes_text(one.measured.worker_bytes),
+                    seconds_text(one.predicted.communication),
+                    seconds_text(one.measured.communication),
+                    error_text(one.communication_error()),
+                    seconds_text(one.predicted.step),
+                    seconds_text(one.measured.step),
+                    error_text(one.step_error())});
+  return rows;
+}
+
+std::string check_sentence(const PlanReport& report) {
+  const std::vector<CheckedMethod>& checked = report.checked;
   const auto& best = *std::ranges::min_element(
       checked, {}, [](const CheckedMethod& one) { return one.measured.step; });
-  return fmt::format(
-      "\nIn a lab of this machine, where ranks wait instead of computing: "
-      "predicted for the lab's network, and measured\n{}Measured, {} is the "
-      "fastest, and {} takes {:.2f} times as long.\n",
-      text_table(rows), best.method.name(), checked.front().method.name(),
+  std::string text = fmt::format(
+      "Measured, {} is the fastest, and {} takes {:.2f} times as long.",
+      best.method.name(), checked.front().method.name(),
       checked.front().measured.step / best.measured.step);
+  if (recommended(report).beside)
+    text += fmt::format(
+        " {} cannot be tried: a lab has servers on hosts of their own.",
+        recommended(report).name());
+  return text;
+}
+
+std::string check_text(const PlanReport& report) {
+  std::vector<TextRow> rows = check_rows(report.checked);
+  for (TextRow& row : rows) row.front().insert(0, "  ");
+  return fmt::format("\n{}\n{}{}\n", kCheckHeading, text_table(rows),
+                     check_sentence(report));
 }
 
 }  // namespace rondo

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/planner/replay_job.h"
+#include "rondo/planner/text_table.h"
 
 namespace rondo {
 
@@ -32,8 +33,10 @@ Network lab_network(const Network& network);
 // hosts in order and takes the spare ones from the racks in turn.
 int hosts_of_first_rack(const Network& network, int spare);
 
-// The methods of `names` ("ring; ps 2"). Without names: the recommended one,
-// the fastest other one that needs no spare machine, and the fastest that does.
+// The methods of `names` ("ring; ps 2"). Without names: the recommended one, or
+// where that has servers beside workers, which a lab has not, the fastest
+// without servers; the fastest other one that needs no spare machine, and the
+// fastest that does.
 Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names);
 
@@ -41,8 +44,14 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
 Result<std::vector<CheckedMethod>> predict_lab(const PlanReport& report,
                                                std::span<const Method> methods);
 
-// For a terminal. Ends with which was the fastest, and whether the recommended
-// one was.
-std::string check_text(std::span<const CheckedMethod> checked);
+// A table of them, which was the fastest and whether the recommended one was,
+// and both for a terminal.
+inline constexpr std::string_view kCheckHeading =
+    "In a lab of this machine, where ranks wait instead of computing: "
+    "predicted "
+    "for the lab's network, and measured";
+std::vector<TextRow> check_rows(std::span<const CheckedMethod> checked);
+std::string check_sentence(const PlanReport& report);
+std::string check_text(const PlanReport& report);
 
 }  // namespace rondo

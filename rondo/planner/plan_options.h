@@ -17,6 +17,7 @@ inline constexpr int64_t kMostCores = 65536;
 inline constexpr double kMostStraggler = 1000;
 inline constexpr double kMostJitter = 10;
 inline constexpr double kMostPrice = 1e9;
+inline constexpr int64_t kMostCheckRounds = 100'000;
 
 struct PlanOptions {
   std::string model;   // of `rondo train`, or a file with a graph

@@ -8,14 +8,14 @@ namespace {
 // From the data sheets of their maker; links are half of the figures there,
 // which count both ways.
 constexpr PlannedDevice kDevices[] = {
-    {"t4", 8.1e12, false, 65e12, 320e9, 16e9, "PCIe 3"},
-    {"v100", 15.7e12, false, 125e12, 900e9, 150e9, "NVLink"},
-    {"a10", 62.5e12, true, 125e12, 600e9, 32e9, "PCIe 4"},
-    {"a100", 156e12, true, 312e12, 2039e9, 300e9, "NVLink"},
-    {"l4", 60e12, true, 121e12, 300e9, 32e9, "PCIe 4"},
-    {"l40s", 183e12, true, 362e12, 864e9, 32e9, "PCIe 4"},
-    {"h100", 494e12, true, 989e12, 3350e9, 450e9, "NVLink"},
-    {"h200", 494e12, true, 989e12, 4800e9, 450e9, "NVLink"},
+    {"t4", 8.1e12, false, 65e12, 320e9, 16e9},       // PCIe 3
+    {"v100", 15.7e12, false, 125e12, 900e9, 150e9},  // NVLink
+    {"a10", 62.5e12, true, 125e12, 600e9, 32e9},     // PCIe 4
+    {"a100", 156e12, true, 312e12, 2039e9, 300e9},   // NVLink
+    {"l4", 60e12, true, 121e12, 300e9, 32e9},        // PCIe 4
+    {"l40s", 183e12, true, 362e12, 864e9, 32e9},     // PCIe 4
+    {"h100", 494e12, true, 989e12, 3350e9, 450e9},   // NVLink
+    {"h200", 494e12, true, 989e12, 4800e9, 450e9},   // NVLink
 };
 
 // What training usually gets of a peak. Tensor cores wait for memory and for

@@ -2,7 +2,6 @@
 // publishes, and what of them training usually gets.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,7 +17,6 @@ struct PlannedDevice {
   double half_flops = 0;   // of bf16, or f16 where it has no bf16
   double memory = 0;       // bytes
   double link = 0;         // bytes to the other devices of its host, each way
-  std::string_view link_name;
 
   // What training gets of it.
   DeviceRates rates(bool half) const;

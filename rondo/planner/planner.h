@@ -12,6 +12,7 @@ struct PlanReport {
   Workload workload;
   PredictOptions options;
   Prediction prediction;
+  bool by_rondo_train = false;  // whether that can train this model, on CPUs
   std::optional<LinkSurvey> measured;  // the links, where they were
   std::vector<CheckedMethod> checked;  // where that was asked for
 };

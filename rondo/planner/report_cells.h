@@ -1,8 +1,7 @@
-// What a row of the report says of a method, as text and on the page.
+// What the report says in the same words as text and on the page.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "rondo/plan/prediction.h"
 
@@ -10,8 +9,16 @@ namespace rondo {
 
 std::string percent(double share);
 
-// Without the method's name; with the price of an epoch where there is one.
-std::vector<std::string> cells_of(const MethodPrediction& method, bool priced);
+// Who is where, and what joins them.
+std::string network_text(const Network& network);
+
+// Seconds, with a mark where the simulation did not look at each block.
+std::string marked(bool by_messages, double seconds);
+// What the mark means; empty where no method has it.
+std::string mark_sentence(const Prediction& prediction);
+
+// What the column of bands means; empty where no method has one.
+std::string band_sentence(const Prediction& prediction);
 
 // How many parameter servers would be enough; empty where there is one host.
 std::string servers_sentence(const Prediction& prediction);

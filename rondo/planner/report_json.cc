@@ -1,7 +1,7 @@
 // The report as a JSON object, in base units: bytes, seconds, bytes a second.
 #include <nlohmann/json.hpp>
 
-#include "rondo/planner/planner.h"
+#include "rondo/planner/run_command.h"
 
 namespace rondo {
 namespace {
@@ -28,6 +28,11 @@ ordered_json to_object(const PlannedExchange& exchange) {
   return {{"bytes", exchange.bytes},
           {"ready", exchange.ready},
           {"gather", exchange.gather}};
+}
+
+ordered_json to_object(const std::optional<ErrorBand>& band) {
+  if (!band) return nullptr;
+  return {{"communication", band->communication}, {"step", band->step}};
 }
 
 ordered_json to_object(const RateNeeded& rate) {
@@ -80,9 +85,11 @@ ordered_json to_object(const MethodPrediction& one, const PlanReport& report) {
            {{"communication_seconds", one.step.communication},
             {"hidden_seconds", one.step.hidden()},
             {"exposed_seconds", one.step.exposed},
+            {"waiting_seconds", one.step.waiting},
             {"step_seconds", one.step.step},
             {"efficiency", one.efficiency},
             {"by_messages", one.step.by_messages}}},
+          {"error_band", to_object(one.band)},
           {"examples_per_s", one.examples_per_s},
           {"epoch_seconds", one.epoch_seconds},
           {"epoch_price", one.epoch_price},
@@ -107,10 +114,11 @@ std::string to_json(const PlanReport& report) {
       {"methods", methods_of(report)},
       {"recommended", prediction.methods[prediction.recommended].method.name()},
       {"reason", prediction.reason},
-      {"best_servers", prediction.best_servers},
-      {"best_servers_step_seconds", prediction.best_servers_step},
-      {"best_servers_beside", prediction.best_beside},
-      {"best_servers_beside_step_seconds", prediction.best_beside_step},
+      {"command", run_command(report)},
+      {"best_servers", prediction.best_servers.servers},
+      {"best_servers_step_seconds", prediction.best_servers.step},
+      {"best_servers_beside", prediction.best_beside.servers},
+      {"best_servers_beside_step_seconds", prediction.best_beside.step},
       {"rates_needed", to_list(prediction.rates)},
       {"checked", to_list(report.checked)},
       {"by_workers", to_object(prediction.workers)},

@@ -1,8 +1,9 @@
 // The report for a terminal.
 #include "rondo/plan/closed_forms.h"
 #include "rondo/plan/units.h"
-#include "rondo/planner/planner.h"
+#include "rondo/planner/method_rows.h"
 #include "rondo/planner/report_cells.h"
+#include "rondo/planner/run_command.h"
 #include "rondo/planner/text_table.h"
 
 namespace rondo {
@@ -12,20 +13,13 @@ using Row = TextRow;
 
 std::string heading(const PlanReport& report) {
   const Workload& workload = report.workload;
-  const Network& network = report.network;
-  std::string text = fmt::format(
+  const std::string text = fmt::format(
       "{}: {:.4g} M parameters, {} of gradients; a step of {} takes one worker "
       "{} ({})\n",
       workload.name, workload.parameters / 1e6, bytes_text(workload.bytes()),
       workload.batch, seconds_text(workload.step_seconds),
       workload.step_origin);
-  text += fmt::format("{} workers on {} hosts, {} each way, {} latency",
-                      network.workers, network.hosts, rate_text(network.link),
-                      seconds_text(network.latency));
-  if (network.has_uplinks())
-    text += fmt::format("; {} racks, {} between them", network.racks,
-                        rate_text(network.uplink));
-  return fmt::format("{}\n", text);
+  return fmt::format("{}{}\n", text, network_text(report.network));
 }
 
 std::string closed_line(const PlanReport& report) {
@@ -41,19 +35,13 @@ std::string closed_line(const PlanReport& report) {
 }
 
 std::string methods_table(const PlanReport& report) {
-  const bool priced = report.options.price_per_hour > 0;
-  Row head = {"",       "bytes",   "closed Tt", "closed P", "comm",
-              "hidden", "exposed", "step",      "P",        "examples/s"};
-  if (priced)
-    head.push_back(fmt::format("epoch of {}", report.options.epoch_examples));
+  Row head = {""};
+  for (const MethodColumn& column : columns_of(report))
+    head.emplace_back(column.name);
   std::vector<Row> rows = {head};
-  const Prediction& prediction = report.prediction;
-  for (size_t i = 0; i < prediction.methods.size(); ++i) {
-    const MethodPrediction& one = prediction.methods[i];
-    Row row = cells_of(one, priced);
-    row.insert(row.begin(),
-               fmt::format("{} {}", i == prediction.recommended ? "*" : " ",
-                           one.method.name()));
+  for (MethodRow& one : rows_of(report)) {
+    Row row = {fmt::format("{} {}", one.recommended ? "*" : " ", one.name)};
+    row.insert(row.end(), one.cells.begin(), one.cells.end());
     rows.push_back(std::move(row));
   }
   return text_table(rows);
@@ -96,16 +84,24 @@ std::string to_text(const PlanReport& report) {
   const MethodPrediction& best = prediction.methods[prediction.recommended];
   std::string text = heading(report);
   if (report.measured) text += to_text(*report.measured);
-  if (report.network.workers > 1) text += closed_line(report);
-  text += fmt::format("\n{}\n", methods_table(report));
+  if (report.network.hosts > 1) text += closed_line(report);
+  text += fmt::format("\n{}", methods_table(report));
+  for (const std::string& note :
+       {left_out_sentence(report), mark_sentence(prediction),
+        band_sentence(prediction)})
+    if (!note.empty()) text += fmt::format("  {}\n", note);
+  text += "\n";
   text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
+  if (const std::string command = run_command(report); !command.empty())
+    text += fmt::format("  {}\n", command);
   if (const std::string servers = servers_sentence(prediction);
       !servers.empty())
     text += fmt::format("{}\n", servers);
-  if (report.network.workers == 1) return text;
+  if (report.network.hosts == 1) return text;
   text += fmt::format(
       "\nLinks that an efficiency needs: the ring with nothing hidden, and {} "
-      "as simulated\n{}",
+      "as simulated,\neach exchange by its closed form there and in what "
+      "follows\n{}",
       best.method.name(), rates_table(report));
   text += fmt::format("\nEfficiency by the number of workers\n{}",
                       sweep_table(prediction.workers, [](double at) {

@@ -1,0 +1,32 @@
+#include "rondo/planner/run_command.h"
+
+namespace rondo {
+namespace {
+
+// The batch of `rondo train` is that of all workers.
+std::string program(const PlanReport& report, const Method& method) {
+  if (!report.by_rondo_train) return "PROGRAM";
+  return fmt::format("rondo train {} --data DATA --batch {:.0f}{}",
+                     report.workload.name,
+                     report.network.workers * report.workload.batch,
+                     method.factors ? " --factors auto" : "");
+}
+
+}  // namespace
+
+std::string run_command(const PlanReport& report) {
+  const Network& network = report.network;
+  if (network.workers == 1) return {};
+  const Prediction& prediction = report.prediction;
+  const Method& method = prediction.methods[prediction.recommended].method;
+  const std::string how =
+      method.kind == MethodKind::kServers
+          ? fmt::format("--strategy ps --servers {}", method.spare)
+          : fmt::format("--strategy ring --env RONDO_ALGORITHM={}",
+                        name_of(method.kind));
+  return fmt::format("rondo run -n {}{} {} -- {}", network.workers,
+                     network.hosts > 1 ? " --hosts HOSTS" : "", how,
+                     program(report, method));
+}
+
+}  // namespace rondo
