@@ -126,9 +126,10 @@ void add_worker_options(PlanOptionAdder& add, PlanOptions& options) {
            "Operations a second of a worker, instead of a device", "N");
   add.real("--straggler", options.straggler, 1, kMostStraggler,
            "One worker takes so many times as long");
-  add.real("--jitter", options.jitter, 0, kMostJitter,
-           "Workers take longer by this share of a step, times the absolute value "
-           "of a normal deviate");
+  add.real(
+      "--jitter", options.jitter, 0, kMostJitter,
+      "Workers take longer by this share of a step, times the absolute value "
+      "of a normal deviate");
 }
 
 // "4x", "+4", "4.5": neither a number of hosts nor, likely, a name. Addresses
@@ -247,7 +248,7 @@ Status check_methods(const PlanOptions& options, const Network& network) {
   RONDO_ASSIGN_OR_RETURN(const auto methods,
                          methods_to_check({}, options.check_methods));
   for (const Method& method : methods) {
-    if (method.spare > kMostHostsOfALab - network.hosts)
+    if (method.spare_machines() > kMostHostsOfALab - network.hosts)
       return error(Code::kInvalidArgument,
                    "--methods \"{}\": a lab has {} hosts at most, servers "
                    "included, and {} have workers",

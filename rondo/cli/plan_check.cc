@@ -64,7 +64,7 @@ std::string rack_options(const Method& method, const Network& network) {
   if (network.racks == 1) return "";
   return fmt::format(
       " --topology racks --first-rack {} --uplink {}",
-      hosts_of_first_rack(network, method.spare),
+      hosts_of_first_rack(network, method.spare_machines()),
       network.has_uplinks() ? bits(network.uplink) : std::string("none"));
 }
 
@@ -77,11 +77,11 @@ std::string lab_command(const std::string& rondo, const Method& method,
   const std::string self = quoted(rondo);
   return fmt::format(
       "exec setpriv --pdeathsig TERM nice -n -10 {} lab with --name plan_{} "
-      "--hosts {} --rate {}{} -- {} lab run -n {} --servers {} "
+      "--hosts {} --rate {}{} -- {} lab run -n {} --servers {}{} "
       "--input /dev/stdin -- {} plan --replay /dev/stdin <{} 2>&1",
-      self, getpid(), network.hosts + method.spare, bits(network.link),
-      rack_options(method, network), self, network.workers, method.spare, self,
-      file.path());
+      self, getpid(), network.hosts + method.spare_machines(),
+      bits(network.link), rack_options(method, network), self, network.workers,
+      method.spare, method.beside ? " --beside" : "", self, file.path());
 }
 
 // What the command prints; an error with the last of it where it fails.

@@ -54,17 +54,6 @@ const Method& recommended(const PlanReport& report) {
   return report.prediction.methods[report.prediction.recommended].method;
 }
 
-// A lab has no servers beside workers; then the fastest that it can have.
-const Method& recommended_in_lab(const PlanReport& report) {
-  const Method& best = recommended(report);
-  if (!best.beside) return best;
-  return fastest(report,
-                 [](const Method& method) {
-                   return method.spare == 0 && !method.bf16;
-                 })
-      ->method;
-}
-
 }  // namespace
 
 double CheckedMethod::communication_error() const {
@@ -105,11 +94,11 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names) {
   std::vector<Method> methods;
   if (names.empty()) {
-    const Method& best = recommended_in_lab(report);
+    const Method& best = recommended(report);
     methods.push_back(best);
     for (const bool spare : {false, true})
       if (const auto* one = fastest(report, [&](const Method& method) {
-            return (method.spare > 0) == spare && !method.beside &&
+            return (method.spare_machines() > 0) == spare &&
                    method.kind != best.kind;
           }))
         methods.push_back(one->method);
@@ -121,11 +110,6 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
     while (name.starts_with(' ')) name.remove_prefix(1);
     while (name.ends_with(' ')) name.remove_suffix(1);
     RONDO_ASSIGN_OR_RETURN(const Method method, method_named(name));
-    if (method.beside)
-      return error(Code::kInvalidArgument,
-                   "{}: a lab has servers on hosts of their own; check \"ps "
-                   "{}\" instead",
-                   method.name(), method.spare);
     methods.push_back(method);
     from = end + 1;
   }
@@ -167,15 +151,10 @@ std::string check_sentence(const PlanReport& report) {
   const std::vector<CheckedMethod>& checked = report.checked;
   const auto& best = *std::ranges::min_element(
       checked, {}, [](const CheckedMethod& one) { return one.measured.step; });
-  std::string text = fmt::format(
+  return fmt::format(
       "Measured, {} is the fastest, and {} takes {:.2f} times as long.",
       best.method.name(), checked.front().method.name(),
       checked.front().measured.step / best.measured.step);
-  if (recommended(report).beside)
-    text += fmt::format(
-        " {} cannot be tried: a lab has servers on hosts of their own.",
-        recommended(report).name());
-  return text;
 }
 
 std::string check_text(const PlanReport& report) {

@@ -33,10 +33,9 @@ Network lab_network(const Network& network);
 // hosts in order and takes the spare ones from the racks in turn.
 int hosts_of_first_rack(const Network& network, int spare);
 
-// The methods of `names` ("ring; ps 2"). Without names: the recommended one, or
-// where that has servers beside workers, which a lab has not, the fastest
-// without servers; the fastest other one that needs no spare machine, and the
-// fastest that does.
+// The methods of `names` ("ring; ps 2"). Without names: the recommended one,
+// the fastest of another kind that needs no spare machine, and the fastest that
+// does.
 Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names);
 

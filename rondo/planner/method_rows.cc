@@ -92,9 +92,10 @@ std::vector<MethodColumn> columns_of(const PlanReport& report) {
                        return fmt::format("{:.4g}", one.examples_per_s);
                      }});
   if (report.options.price_per_hour > 0)
-    columns.push_back({"epoch", "price of an epoch", [](One one) {
-                         return fmt::format("{:.2f}", one.epoch_price);
-                       }});
+    columns.push_back(
+        {fmt::format("epoch of {}", report.options.epoch_examples),
+         "price of an epoch",
+         [](One one) { return fmt::format("{:.2f}", one.epoch_price); }});
   return columns;
 }
 

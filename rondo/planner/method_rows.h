@@ -10,7 +10,7 @@
 namespace rondo {
 
 struct MethodColumn {
-  std::string_view name;   // for a terminal
+  std::string name;        // for a terminal
   std::string_view title;  // for the page
   std::string (*text)(const MethodPrediction& method);
 };

@@ -16,7 +16,7 @@ TEST(ReplayJob, ComesBackFromItsText) {
       .slowness = {1, 1.5},
       .exchanges = {{.bytes = 1e6, .ready = 0.5, .update = 0.25},
                     {.bytes = 4, .ready = 1, .gather = true, .flops = 8}},
-                .rounds = 3};
+      .rounds = 3};
   const ReplayJob read = ReplayJob::from_json(job.to_json()).value();
   EXPECT_EQ(read.method, job.method);
   EXPECT_EQ(read.computation, 0.55);

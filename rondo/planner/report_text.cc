@@ -37,7 +37,7 @@ std::string closed_line(const PlanReport& report) {
 std::string methods_table(const PlanReport& report) {
   Row head = {""};
   for (const MethodColumn& column : columns_of(report))
-    head.emplace_back(column.name);
+    head.push_back(column.name);
   std::vector<Row> rows = {head};
   for (MethodRow& one : rows_of(report)) {
     Row row = {fmt::format("{} {}", one.recommended ? "*" : " ", one.name)};
