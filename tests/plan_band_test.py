@@ -38,7 +38,7 @@ def errors(tmp_path_factory):
     file = tmp_path_factory.mktemp("plan") / "plan.json"
     plans, found = {}, {}
     for cell in CELLS:
-        workers = cell["hosts"] * (2 if cell["method"] == "hierarchical" else 1)
+        workers = cell["hosts"] * cell["each"]
         key = (cell["model"], cell["network"], cell["hosts"], workers)
         if key not in plans:
             plans[key] = predicted(*key, file)

@@ -61,11 +61,6 @@ Network Network::for_messages() const {
   return net;
 }
 
-double Network::hybrid_unanswered() const {
-  constexpr int kAtServer = 12;  // parts of all workers
-  return hybrid_part * std::max(2, (kAtServer + workers - 1) / workers);
-}
-
 int Network::host_of(int worker) const {
   if (workers_until.empty()) return even_place(worker, workers, hosts);
   return static_cast<int>(std::ranges::upper_bound(workers_until, worker) -

@@ -65,6 +65,8 @@ struct Network {
   // Bytes that servers add up and give back at once, and those of a hybrid.
   double part = 4 << 20;
   double hybrid_part = 60 << 10;
+  // That a worker has sent to one of a hybrid's and got no answer to.
+  double hybrid_unanswered = 240 << 10;
 
   // What is wrong, and what to change.
   Status check() const;
@@ -84,9 +86,6 @@ struct Network {
   void place(const std::vector<int>& on_hosts);
   int rack_of(int host) const;
   bool has_uplinks() const { return racks > 1 && uplink > 0; }
-  // Bytes that a worker has sent to one of a hybrid's servers and got no answer
-  // to.
-  double hybrid_unanswered() const;
   // The same with links of the rate that messages get, of which all is payload.
   Network for_messages() const;
 };

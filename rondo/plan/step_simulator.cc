@@ -180,7 +180,7 @@ class StepSimulator {
                           .in_order = !method_.by_keys(),
                           .part = spare_part(method_, network_),
                           .unanswered = method_.kind == MethodKind::kHybrid
-                                            ? network_.hybrid_unanswered()
+                                            ? network_.hybrid_unanswered
                                             : 0,
                           .pieces = pieces()}));
     Ends found(exchanges_.size(), std::vector<double>(slowness_.size()));

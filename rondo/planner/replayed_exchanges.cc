@@ -167,12 +167,10 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   settings.timeout = kTimeout;
   std::unique_ptr<KvWorker> servers;
   if (method.spare > 0) {
-    const int ranks = static_cast<int>(job.slowness.size());
     RONDO_ASSIGN_OR_RETURN(
-        servers,
-        connect_servers(
-            env, {.mode = KvMode::kSync}, method.name(), settings,
-            method.by_keys() ? ServerTraffic() : reducing_traffic(ranks)));
+        servers, connect_servers(
+                     env, {.mode = KvMode::kSync}, method.name(), settings,
+                     method.by_keys() ? ServerTraffic() : reducing_traffic()));
     if (servers->servers() != method.spare)
       return error(Code::kInvalidArgument,
                    "{} needs {} servers, and the job has {}", method.name(),

@@ -29,9 +29,9 @@ Result<int> servers_of_job(const Env& env) {
   return static_cast<int>(servers);
 }
 
-ServerTraffic reducing_traffic(int ranks) {
+ServerTraffic reducing_traffic() {
   return {.most_part_bytes = kServedPart,
-          .most_under_way = served_at_once(ranks),
+          .most_under_way = kServedAtOnce,
           .in_order = true};
 }
 

@@ -22,8 +22,8 @@ struct ServerTraffic {
   bool in_order = false;
 };
 
-// That of servers which only reduce, for as many ranks.
-ServerTraffic reducing_traffic(int ranks);
+// That of servers which only reduce.
+ServerTraffic reducing_traffic();
 
 // Connects this rank to them. Servers learn the rules from rank 0; `strategy`
 // says in words how this rank trains, and all have to say the same. Before the

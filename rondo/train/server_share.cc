@@ -5,12 +5,6 @@
 
 namespace rondo {
 
-size_t served_at_once(int ranks) {
-  constexpr int kAtServer = 12;
-  return kServedPart *
-         static_cast<size_t>(std::max(2, (kAtServer + ranks - 1) / ranks));
-}
-
 double server_share(int ranks, int servers) {
   if (ranks < 2 || servers < 1) return 0;
   if (servers >= ranks) return 1;

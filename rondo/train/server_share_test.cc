@@ -61,13 +61,6 @@ TEST(ServerShare, SmallBucketsAreTheRanksAlone) {
   EXPECT_GT(served_elements(count + 1, DType::kF32, best), count / 2);
 }
 
-TEST(ServerShare, PartsAtAServerAreAsManyForAnyNumberOfRanks) {
-  EXPECT_EQ(served_at_once(3), 4 * kServedPart);
-  EXPECT_EQ(served_at_once(4), 3 * kServedPart);
-  EXPECT_EQ(served_at_once(8), 2 * kServedPart);
-  EXPECT_EQ(served_at_once(64), 2 * kServedPart);
-}
-
 TEST(ServerShare, TwoRanksNeedNoServers) {
   for (const int servers : {0, 1, 2, 3})
     EXPECT_EQ(best_server_share(2, servers), ServerShare()) << servers;

@@ -50,7 +50,7 @@ Result<std::unique_ptr<KvWorker>> reducing_servers(
   RONDO_ASSIGN_OR_RETURN(const int servers, servers_of_job(env));
   if (servers == 0 || job.size == 1) return std::unique_ptr<KvWorker>();
   return connect_servers(env, {.mode = KvMode::kSync}, "hybrid", settings,
-                         reducing_traffic(job.size));
+                         reducing_traffic());
 }
 
 }  // namespace
