@@ -27,8 +27,8 @@ constexpr double kLabWindow = 5 * kSegment;
 // two milliseconds of the thinnest link.
 constexpr double kLabQueued = 2 * kSegment;
 constexpr double kLabQueuedSeconds = 2e-3;
-// 2.5 ms for a part of 1 MB, from its last byte to the answer's first.
-constexpr double kLabServerRate = 0.4e9;
+// 2.2 ms for a part of 1 MB, from its last byte to the answer's first.
+constexpr double kLabServerRate = 0.45e9;
 
 double error_of(double measured, double predicted) {
   return measured / predicted - 1;

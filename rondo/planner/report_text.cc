@@ -90,7 +90,7 @@ std::string to_text(const PlanReport& report) {
        {left_out_sentence(report), mark_sentence(prediction),
         band_sentence(prediction)})
     if (!note.empty()) text += fmt::format("  {}\n", note);
-  text += "\n";
+  text += '\n';
   text += fmt::format("Take {}: {}.\n", best.method.name(), prediction.reason);
   if (const std::string command = run_command(report); !command.empty())
     text += fmt::format("  {}\n", command);
