@@ -135,6 +135,18 @@ def test_predictions_hold_at_1_gbit(tmp_path):
     assert not best_of_tries(tmp_path, options, "ring; star", tried).late()
 
 
+def test_servers_beside_workers(tmp_path):
+    options = ["lenet", "--workers", "4", "--link", "100mbit", "--step-time", "0.05"]
+    options += ["--check", "--rounds", ROUNDS, "--methods", "ps 4 beside workers"]
+    row = plan(tmp_path, *options)[1]["checked"][0]
+    # Of what a worker sends a quarter stays on its host, whose server sends as much
+    # to the other three: one and a half times what a worker sends alone.
+    low, high = (1.5 * share * row["worker_bytes"]["predicted"] for share in BYTES)
+    assert low < row["worker_bytes"]["measured"] < high, row
+    for what in LATE:
+        assert row[what]["measured"] > EARLY * row[what]["predicted"], row
+
+
 def test_the_recommended_and_two_others(tmp_path):
     options = ["--params", "200k", "--workers", "2", "--link", "100mbit"]
     options += ["--step-time", "0.01", "--rounds", ROUNDS, "--check"]
