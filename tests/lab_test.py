@@ -216,7 +216,18 @@ def test_rates_are_read_as_rondo_plan_reads_them(tmp_path):
             return None
 
     good = ["1gbit", "1Gbit", "1gbit/s", "12.5GB/s", "100 Mbit/s", "1e3kbit", ".5MiB"]
-    bad = ["1.2.3gbit", "..gbit", "gbit", "1", "1gb", "-1gbit", "0mbit", "1 gbit /s"]
+    bad = [
+        "+1gbit",
+        " 1gbit",
+        "1.2.3gbit",
+        "..gbit",
+        "gbit",
+        "1",
+        "1gb",
+        "-1gbit",
+        "0mbit",
+        "1 gbit /s",
+    ]
     for rate in good:
         assert taken(rate) == pytest.approx(planned(rate)), rate
     for rate in bad:

@@ -27,7 +27,7 @@ def traces(name):
     left += map(str, pathlib.Path("/run/rondo-lab").glob(name))
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if f"rondo-lab/{name}/" in (process / "cmdline").read_text():
+            if f"rondo-lab/{name}/".encode() in (process / "cmdline").read_bytes():
                 left.append(str(process))
         except OSError:
             continue

@@ -136,6 +136,8 @@ def test_a_saved_graph(tmp_path):
         ({**JSON, "--methods": "direct"}, "workers of one host"),
         ({**JSON, "--methods": "ps 2000000000"}, "64 hosts at most"),
         ({**JSON, "--methods": "ps 2, bf16"}, "back in f32"),
+        ({**JSON, "--methods": "ps 5 beside workers"}, "there are 4 workers"),
+        ({"--rounds": "3"}, "--check"),
     ],
 )
 def test_bad_options_are_named(options, said):

@@ -102,23 +102,28 @@ Result<bool> measure(const PlanArguments& args, const std::vector<Host>& hosts,
   return true;
 }
 
+// Whether it can be planned, and tried.
+Status check_network(const PlanOptions& options) {
+  RONDO_ASSIGN_OR_RETURN(const Network network, network_of(options));
+  RONDO_RETURN_IF_ERROR(check_methods(options, network));
+  return options.check ? can_check(network) : Status();
+}
+
 Status plan(PlanArguments& args) {
   PlanOptions& options = args.options;
   if (!options.replay.empty()) return replay_file(options.replay);
   RONDO_ASSIGN_OR_RETURN(const std::vector<Host> hosts, named_hosts(args));
   RONDO_RETURN_IF_ERROR(set_workers(hosts, options));
-  // Before anything is computed or a job is started in vain.
-  RONDO_ASSIGN_OR_RETURN(const Network told, network_of(options));
+  // Before anything is computed or a job is started in vain. In a job, who is
+  // where is known once its links were measured.
   RONDO_RETURN_IF_ERROR(predict_options_of(options).status());
   RONDO_RETURN_IF_ERROR(check_outputs(options));
-  RONDO_RETURN_IF_ERROR(check_methods(options, told));
+  if (!args.measure || options.workers)
+    RONDO_RETURN_IF_ERROR(check_network(options));
   if (args.measure) {
     RONDO_ASSIGN_OR_RETURN(const bool here, measure(args, hosts, options));
     if (!here) return {};
-  }
-  if (options.check) {
-    RONDO_ASSIGN_OR_RETURN(const Network network, network_of(options));
-    RONDO_RETURN_IF_ERROR(can_check(network));
+    RONDO_RETURN_IF_ERROR(check_network(options));
   }
   RONDO_ASSIGN_OR_RETURN(PlanReport report, make_plan(options));
   std::fputs(to_text(report).c_str(), stdout);

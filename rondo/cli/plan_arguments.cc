@@ -54,11 +54,13 @@ class PlanOptionAdder {
         ->capture_default_str();
   }
   // One that is not there, or zero, was not given.
-  void whole(const char* name, auto& value, int64_t most, const char* help) {
+  CLI::Option* whole(const char* name, auto& value, int64_t most,
+                     const char* help) {
     CLI::Option* option = command_.add_option(name, value, help)
                               ->type_name("N")
                               ->check(within<int64_t>(1, most, "whole number"));
     if (value > 0) option->capture_default_str();
+    return option;
   }
   void real(const char* name, double& value, double least, double most,
             const char* help) {
@@ -188,14 +190,16 @@ void add_plan_options(CLI::App& command, PlanArguments& args) {
   add.real("--price-per-hour", options.price_per_hour, 0, kMostPrice,
            "Of a machine");
   add.text("--examples", options.examples, "Of an epoch, for its price", "N");
-  command.add_flag("--check", options.check,
-                   "Also try the recommended and two other methods in a lab "
-                   "on this machine; needs root");
+  CLI::Option* check = command.add_flag(
+      "--check", options.check,
+      "Also try the recommended and two other methods in a lab on this "
+      "machine; needs root");
   add.text("--methods", options.check_methods,
            "With --check: these instead, such as 'ring; ps 2'", "NAMES");
   add.whole("--rounds", options.check_rounds, kMostCheckRounds,
             "With --check: of each measurement; unless given, as many as fit "
-            "into six seconds");
+            "into six seconds")
+      ->needs(check);
   command.add_option("--replay", options.replay)->group("");
   add.text("--json", options.json, "Also write all of it to this file", "FILE");
   add.text("--page", options.page, "Also write a page with plots", "FILE");
@@ -248,6 +252,11 @@ Status check_methods(const PlanOptions& options, const Network& network) {
   RONDO_ASSIGN_OR_RETURN(const auto methods,
                          methods_to_check({}, options.check_methods));
   for (const Method& method : methods) {
+    if (method.beside && method.spare > network.workers)
+      return error(Code::kInvalidArgument,
+                   "--methods \"{}\": there are {} workers; give as many "
+                   "servers at most",
+                   method.name(), network.workers);
     if (method.spare_machines() > kMostHostsOfALab - network.hosts)
       return error(Code::kInvalidArgument,
                    "--methods \"{}\": a lab has {} hosts at most, servers "

@@ -124,6 +124,12 @@ Status can_check(const Network& network) {
         "--check has all hosts on this machine: {} of them and 2 racks "
         "at most",
         kMostHostsOfALab);
+  constexpr double kLeastRate = 1e3 / 8, kMostRate = 1e12 / 8;
+  for (const double rate : {network.link, network.uplink})
+    if (rate > kMostRate || (rate > 0 && rate < kLeastRate))
+      return error(Code::kInvalidArgument,
+                   "--check has links of 1 kbit/s to 1 Tbit/s, not of {}",
+                   rate_text(rate));
   if (network.most_on_a_host() != network.least_on_a_host())
     return error(Code::kInvalidArgument,
                  "--check needs equally many workers on all hosts");

@@ -13,8 +13,8 @@ struct ErrorBand {
   double step = 0;
 };
 
-// None where the method was not measured: with bf16, with servers beside
-// workers, on one host, and naive, tree and direct at all.
+// None where the method was not measured, or in a few cells only: with bf16,
+// with servers beside workers, on one host, and naive, tree and direct at all.
 std::optional<ErrorBand> error_band(const Method& method,
                                     const Network& network);
 

@@ -34,7 +34,8 @@ Result<Method> method_named(std::string_view name) {
     return error(Code::kInvalidArgument,
                  "there is no method \"{}\"; there are naive, star, tree, "
                  "butterfly, ring, direct, hierarchical, and with spare "
-                 "machines ps 1, hybrid 1, ...; behind a name may stand "
+                 "machines ps 1, hybrid 1, ..., or ps 1 beside workers; behind "
+                 "a name may stand "
                  "\", factors\" and \", bf16\"",
                  name);
   };

@@ -45,7 +45,7 @@ std::string band_sentence(const Prediction& prediction) {
   if (!any) return {};
   return "within: so near to what is predicted were 95 % of the steps that "
          "were measured by such a method, in labs of up to 8 hosts and 1 "
-         "Gbit/s; -: none were.";
+         "Gbit/s; -: none were, or too few.";
 }
 
 std::string servers_sentence(const Prediction& prediction) {
