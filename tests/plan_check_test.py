@@ -8,15 +8,13 @@ it is faster, and the links carry no more than they do. Bytes are no matter of t
 """
 
 import json
-import os
 import subprocess
 
 import pytest
+from labs import needs_root
 from ranks import RONDO
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="network namespaces need root"
-)
+pytestmark = needs_root
 
 TRIES = 3
 LONG = 400  # seconds of a test that tries again
