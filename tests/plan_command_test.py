@@ -105,6 +105,43 @@ def test_a_saved_graph(tmp_path):
     assert "no gradients" in bare.stderr and "minimize" in bare.stderr
 
 
+MEASURED = """
+import sys
+import rondo as rd
+
+x = rd.placeholder(rd.float32, [None, 64], name="x")
+y = rd.placeholder(rd.int64, [None], name="y")
+keep = rd.placeholder(rd.float32, [], name="keep")
+w = rd.Variable(rd.random_uniform([64, 64], -1, 1), name="w")
+v = rd.Variable(rd.random_uniform([64, 10], -1, 1), name="v")
+h = rd.nn.dropout(rd.nn.relu(rd.matmul(x, w)), keep)
+losses = rd.nn.sparse_softmax_cross_entropy_with_logits(
+    logits=rd.matmul(h, v), labels=y
+)
+rd.train.AdamOptimizer(0.001).minimize(rd.reduce_mean(losses))
+rd.train.export_meta_graph(sys.argv[1])
+"""
+
+
+def test_a_saved_graph_is_measured(tmp_path):
+    graph, file = tmp_path / "graph.meta", tmp_path / "plan.json"
+    subprocess.run([sys.executable, "-c", MEASURED, graph], check=True, timeout=60)
+    options = [graph, "--workers", "2", "--batch", "16", "--step-time", "measure"]
+    done = plan(*options, "--feed", "keep=0.5", "--feed", "y=9", "--json", file)
+    assert done.returncode == 0, done.stderr
+    fed = "measured here, with x [16, 64] = 0.1, y [16] = 9, keep [] = 0.5"
+    assert fed in done.stdout
+    found = json.loads(file.read_text())
+    assert found["workload"]["step_seconds"] > 0
+    # Each key by itself: v's gradient is there before w's.
+    servers = next(row for row in found["methods"] if row["method"] == "ps 1")
+    last, first = (one["ready"] for one in servers["exchanges"])
+    assert 0 < last < first < 1
+    wrong = plan(*options, "--feed", "y=10")
+    assert wrong.returncode == 2
+    assert "label 10 of row 0" in wrong.stderr and "--feed NAME=1" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -128,6 +165,8 @@ def test_a_saved_graph(tmp_path):
         ({"--straggler": "nan"}, "from 1 to 1000"),
         ({"--price-per-hour": "inf"}, "--price-per-hour"),
         ({"--interface": "lo"}, "--measure"),
+        ({"--step-time": "measure"}, "needs something to run"),
+        ({"--feed": "x=1"}, "add --step-time measure"),
         ({"--page": "/nosuch/page.html"}, "--page"),
         ({"--json": "/tmp"}, "--json /tmp: this is a folder"),
         ({"--json": "/tmp/plan", "--page": "/tmp/../tmp/plan"}, "the same file"),

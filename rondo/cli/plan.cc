@@ -118,6 +118,7 @@ Status plan(PlanArguments& args) {
   // where is known once its links were measured.
   RONDO_RETURN_IF_ERROR(predict_options_of(options).status());
   RONDO_RETURN_IF_ERROR(check_outputs(options));
+  if (args.measure) RONDO_RETURN_IF_ERROR(check_workload(options));
   if (!args.measure || options.workers)
     RONDO_RETURN_IF_ERROR(check_network(options));
   if (args.measure) {

@@ -53,6 +53,14 @@ class PlanOptionAdder {
         ->check(not_empty())
         ->capture_default_str();
   }
+  void texts(const char* name, std::vector<std::string>& values,
+             const char* help, const char* type) {
+    command_.add_option(name, values, help)
+        ->type_name(type)
+        ->type_size(1)
+        ->allow_extra_args(false)
+        ->check(not_empty());
+  }
   // One that is not there, or zero, was not given.
   CLI::Option* whole(const char* name, auto& value, int64_t most,
                      const char* help) {
@@ -111,9 +119,13 @@ void add_network_options(PlanOptionAdder& add, CLI::App& command,
 
 void add_worker_options(PlanOptionAdder& add, PlanOptions& options) {
   add.text("--step-time", options.step_time,
-           "Of one worker alone: a time, measure (trains the model here), or "
-           "estimate (from operations' costs)",
+           "Of one worker alone: a time, measure (runs the model or graph "
+           "here), or estimate (from operations' costs)",
            "TIME");
+  add.texts("--feed", options.feeds,
+            "What an input of the graph is to be while it is measured: a "
+            "number for all of its elements; as often as needed",
+            "NAME=N");
   add.text("--device", options.device,
            "What a worker computes on, for the estimate: cpu, t4, v100, a10, "
            "a100, l4, l40s, h100, h200",

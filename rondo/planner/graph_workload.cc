@@ -1,81 +1,14 @@
 #include "rondo/planner/graph_workload.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <memory>
 
-#include "rondo/graph/ops/basic.h"
-#include "rondo/graph/ops/state.h"
 #include "rondo/graph/placement/cost_model.h"
 #include "rondo/ps/shards.h"
 #include "rondo/train/exchange_plan.h"
 
 namespace rondo {
 namespace {
-
-// The nodes that a run of `target` needs, by id.
-std::set<int> needed_by(const Node& target) {
-  std::set<int> needed;
-  std::vector<const Node*> look = {&target};
-  while (!look.empty()) {
-    const Node* node = look.back();
-    look.pop_back();
-    if (!needed.insert(node->id()).second) continue;
-    for (const Value& input : node->inputs()) look.push_back(input.node);
-    for (const Node* before : node->control_inputs()) look.push_back(before);
-  }
-  return needed;
-}
-
-bool is_sparse_update(const Node& node) {
-  return node.op().name.starts_with("SparseApply");
-}
-bool is_update(const Node& node) {
-  return is_sparse_update(node) || node.op().name.starts_with("Apply");
-}
-std::string updated_by(const Node& update) {
-  return update.attrs().get<std::string>("variable");
-}
-
-// When nodes are done, as shares of a step in which they run one after another
-// in the order in which they were made.
-class StepClock {
- public:
-  StepClock(const TrainingStep& step, double batch, const DeviceRates& rates)
-      : costs_({.unknown_extent = batch}) {
-    DeviceInfo device;
-    device.flops_per_s = rates.flops_per_s;
-    device.bytes_per_s = rates.bytes_per_s;
-    const std::set<int> needed = needed_by(*step.train);
-    for (const auto& node : step.graph->nodes()) {
-      if (needed.contains(node->id())) {
-        const double seconds = costs_.estimate(*node, device);
-        seconds_ += seconds;
-        if (is_update(*node)) updates_[updated_by(*node)] += seconds;
-      }
-      done_.push_back(seconds_);
-    }
-  }
-
-  double seconds() const { return seconds_; }
-  double share(const Node& node) const {
-    const auto id = static_cast<size_t>(node.id());
-    return seconds_ > 0 && id < done_.size() ? done_[id] / seconds_ : 1;
-  }
-  // Of what updates a variable.
-  double update_share(const Value& variable) const {
-    const auto at = updates_.find(variable_name(variable));
-    return seconds_ > 0 && at != updates_.end() ? at->second / seconds_ : 0;
-  }
-  // Of a tensor whose extents may be unknown.
-  double bytes(const Value& value) const { return costs_.bytes(value); }
-
- private:
-  const CostModel costs_;
-  std::vector<double> done_;               // by node
-  std::map<std::string, double> updates_;  // seconds, by variable
-  double seconds_ = 0;
-};
 
 double bytes_of_variable(const GradientAndVariable& one) {
   return bytes_of({one.variable.dtype(), one.variable.shape()});
@@ -84,8 +17,8 @@ double bytes_of_variable(const GradientAndVariable& one) {
 // What the strategy exchanges, as the planner counts it.
 class ExchangeReader {
  public:
-  ExchangeReader(const TrainingStep& step, const StepClock& clock)
-      : gradients_(step.gradients), clock_(clock) {}
+  ExchangeReader(const TrainingStep& step, double batch, const NodeTimes& times)
+      : step_(step), costs_({.unknown_extent = batch}), clock_(step, times) {}
 
   std::vector<PlannedExchange> read(const GradientExchange& how) const {
     const ExchangePlan plan = plan_exchange(gradients_, how);
@@ -124,8 +57,8 @@ class ExchangeReader {
     for (const size_t i : members) {
       const Gradient& gradient = gradients_[i].gradient;
       exchange.gather = gradient.sparse();
-      exchange.bytes += gradient.sparse() ? clock_.bytes(gradient.values) +
-                                                clock_.bytes(gradient.indices)
+      exchange.bytes += gradient.sparse() ? costs_.bytes(gradient.values) +
+                                                costs_.bytes(gradient.indices)
                                           : bytes_of_variable(gradients_[i]);
       exchange.ready =
           std::max(exchange.ready, clock_.share(*gradient.values.node));
@@ -136,7 +69,7 @@ class ExchangeReader {
 
   PlannedExchange factor(const Value& value, const ExchangePlan& plan,
                          const GradientExchange& how) const {
-    PlannedExchange exchange{.bytes = clock_.bytes(value),
+    PlannedExchange exchange{.bytes = costs_.bytes(value),
                              .ready = clock_.share(*value.node),
                              .gather = true};
     // Those of the forward pass wait for the backward pass.
@@ -153,16 +86,10 @@ class ExchangeReader {
     return exchange;
   }
 
-  const std::vector<GradientAndVariable>& gradients_;
-  const StepClock& clock_;
-};
-
-// Kept by the function that the workload has of its factors.
-struct Kept {
-  Kept(const TrainingStep& training, double batch, const DeviceRates& rates)
-      : step(training), clock(step, batch, rates) {}
-  const TrainingStep step;
-  const StepClock clock;
+  const TrainingStep step_;
+  const std::vector<GradientAndVariable>& gradients_ = step_.gradients;
+  const CostModel costs_;  // for tensors whose extents may be unknown
+  const StepClock clock_;
 };
 
 bool has_factors(const std::vector<GradientAndVariable>& gradients) {
@@ -175,62 +102,30 @@ bool has_factors(const std::vector<GradientAndVariable>& gradients) {
 }  // namespace
 
 Workload workload_of(const TrainingStep& step, double batch,
-                     const DeviceRates& rates) {
-  const auto kept = std::make_shared<Kept>(step, batch, rates);
+                     const NodeTimes& times) {
+  const auto reader = std::make_shared<ExchangeReader>(step, batch, times);
   Workload workload;
   workload.batch = batch;
-  workload.step_seconds = kept->clock.seconds();
-  workload.step_origin = "estimated";
-  workload.flop_rate = rates.flops_per_s;
+  workload.step_seconds = total_seconds(times);
   for (const GradientAndVariable& one : step.gradients)
     if (one.gradient) workload.parameters += bytes_of_variable(one) / 4;
-  workload.buckets_for = [kept](int workers) {
-    return ExchangeReader(kept->step, kept->clock)
-        .read({.group = "plan",
-               .size = workers,
-               .factors = {.use = FactorUse::kOff}});
+  workload.buckets_for = [reader](int workers) {
+    return reader->read({.group = "plan",
+                         .size = workers,
+                         .factors = {.use = FactorUse::kOff}});
   };
   workload.buckets = workload.buckets_for(2);
-  workload.keys_for = [kept](int servers) {
-    return ExchangeReader(kept->step, kept->clock).keys(servers);
-  };
+  workload.keys_for = [reader](int servers) { return reader->keys(servers); };
   workload.keys = workload.keys_for(1);
   if (!has_factors(step.gradients)) return workload;
-  workload.with_factors = [kept, rows = static_cast<int64_t>(batch)](
+  workload.with_factors = [reader, rows = static_cast<int64_t>(batch)](
                               int workers, double rate, double flops) {
-    return ExchangeReader(kept->step, kept->clock)
-        .read(
-            {.group = "plan",
-             .size = workers,
-             .factors = {.rows = rows, .link_rate = rate, .flop_rate = flops}});
+    return reader->read(
+        {.group = "plan",
+         .size = workers,
+         .factors = {.rows = rows, .link_rate = rate, .flop_rate = flops}});
   };
   return workload;
-}
-
-Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
-                               const std::string& name) {
-  std::map<std::string, Value> variables;
-  for (const Value& variable : graph->collection(kTrainable))
-    variables.emplace(variable_name(variable), variable);
-  TrainingStep step{.graph = graph};
-  std::vector<Node*> updates;
-  for (const auto& node : graph->nodes()) {
-    if (!is_update(*node)) continue;
-    const auto at = variables.find(updated_by(*node));
-    if (at == variables.end()) continue;
-    updates.push_back(node.get());
-    step.gradients.push_back({is_sparse_update(*node)
-                                  ? Gradient(node->input(0), node->input(1), {})
-                                  : Gradient(node->input(0)),
-                              at->second});
-  }
-  if (updates.empty())
-    return error(Code::kInvalidArgument,
-                 "{}: the graph has no gradients, since no optimizer updates a "
-                 "trainable variable; save it after optimizer.minimize(loss)",
-                 name);
-  step.train = &group(*graph, updates, "planned_step");
-  return step;
 }
 
 }  // namespace rondo

@@ -19,11 +19,12 @@ double bytes_of(const std::vector<PlannedExchange>& exchanges) {
       [](double sum, const PlannedExchange& one) { return sum + one.bytes; });
 }
 
+Workload estimated(const TrainingStep& step) {
+  return workload_of(step, 32, estimated_times(step, 32, {}));
+}
+
 Workload of_model(const std::string& model) {
-  const TrainingStep step =
-      model_step({.model = model, .optimizer = "momentum", .batch = 32})
-          .value();
-  return workload_of(step, 32, {});
+  return estimated(model_step(model).value());
 }
 
 TEST(GraphWorkload, Vgg16HasTheDocumentsBytes) {
@@ -90,12 +91,10 @@ TEST(GraphWorkload, EveryModelOfTrain) {
 }
 
 TEST(GraphWorkload, ASavedStepIsFoundByItsUpdates) {
-  const TrainingStep made =
-      model_step({.model = "lenet", .optimizer = "adam"}).value();
+  const TrainingStep made = model_step("lenet", "adam").value();
   const TrainingStep found = find_step(made.graph, "saved").value();
   EXPECT_EQ(found.gradients.size(), made.gradients.size());
-  EXPECT_NEAR(workload_of(found, 32, {}).parameters,
-              workload_of(made, 32, {}).parameters, 0.5);
+  EXPECT_NEAR(estimated(found).parameters, estimated(made).parameters, 0.5);
 }
 
 TEST(GraphWorkload, AGraphWithoutGradientsIsExplained) {

@@ -36,6 +36,7 @@ struct PlanOptions {
   std::string uplink;  // of a rack; empty: as much as anybody sends
 
   std::string step_time = "estimate";  // or "measure", or seconds
+  std::vector<std::string> feeds;      // "NAME=NUMBER", to measure with
   std::string device;                  // of a worker, for the estimate
   std::string precision = "fp32";      // of its products
   // Of a worker, or of a host, whose workers share them; neither: those here,
@@ -57,14 +58,19 @@ struct PlanOptions {
   std::string json;  // files to write
   std::string page;
 
+  // Whether it is one of `rondo train`.
+  bool is_model() const;
   // Whether workers compute on GPUs, of which the table has figures.
   bool on_gpus() const;
+  bool measures_step() const { return step_time == "measure"; }
   bool cores_told() const { return cores > 0 || cores_per_host > 0; }
 };
 
 // What cannot work gets an error that names the option.
 Status check_device(const PlanOptions& options);
 Result<Network> network_of(const PlanOptions& options);
+// Whether there is such a model or graph; nothing is measured yet.
+Status check_workload(const PlanOptions& options);
 // The workload, its step's time included.
 Result<Workload> workload_of(const PlanOptions& options);
 Result<PredictOptions> predict_options_of(const PlanOptions& options);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rondo/planner/graph_workload.h"
+#include "rondo/planner/node_times.h"
 
 namespace rondo {
 

@@ -162,7 +162,9 @@ TEST(Planner, BadOptionsAreNamed) {
   EXPECT_THAT(with([](auto& o) { o.step_time = "estimate"; }),
               HasSubstr("--step-time 0.55"));
   EXPECT_THAT(with([](auto& o) { o.step_time = "measure"; }),
-              HasSubstr("needs a model"));
+              HasSubstr("a model (mlp"));
+  EXPECT_THAT(with([](auto& o) { o.feeds = {"x=1"}; }),
+              HasSubstr("add --step-time measure"));
   EXPECT_THAT(with([](auto& o) { o.batch = 0; }), HasSubstr("--batch 0"));
   EXPECT_THAT(with([](auto& o) { o.device = "h100"; }),
               HasSubstr("give --step-time"));
@@ -195,9 +197,16 @@ TEST(Planner, BadOptionsAreNamed) {
                 o.params.clear();
                 o.model = "mlp";
                 o.step_time = "measure";
-                o.cores = 2;
+                o.cores = 60000;
               }),
-              HasSubstr("--step-time measure trains here"));
+              HasSubstr("a worker would have 60000"));
+  EXPECT_THAT(with([](auto& o) {
+                o.params.clear();
+                o.model = "mlp";
+                o.step_time = "measure";
+                o.flops = "1T";
+              }),
+              HasSubstr("--step-time measure runs a step on cores"));
   EXPECT_THAT(with([](auto& o) { o.straggler = 0.5; }),
               HasSubstr("--straggler"));
   EXPECT_THAT(with([](auto& o) { o.jitter = -1; }), HasSubstr("--jitter"));

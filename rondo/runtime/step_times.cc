@@ -32,11 +32,6 @@ Value value_of(const Graph& step, std::string_view base) {
   return node->output(output);
 }
 
-// The node of the step that an event is of; none for transfers.
-const Node* node_of(const Graph& step, const Event& event) {
-  return step.find(plain_name(event.node));
-}
-
 WorkClock clock_of(const std::vector<Event>& events, const Graph& step,
                    std::span<const double> contention) {
   std::vector<WorkClock::Run> runs;
@@ -124,6 +119,10 @@ void record_transfers(const std::vector<Event>& events, const Graph& step,
 }
 
 }  // namespace
+
+const Node* node_of(const Graph& step, const Event& event) {
+  return step.find(plain_name(event.node));
+}
 
 void record_times(const Timeline& times, const Graph& step,
                   const Placement& placed, std::span<const double> contention,

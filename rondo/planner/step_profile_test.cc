@@ -1,0 +1,151 @@
+#include "rondo/planner/step_profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/control.h"
+#include "rondo/graph/ops/dataset.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/exchange.h"
+#include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/queue.h"
+#include "rondo/graph/ops/reduction.h"
+#include "rondo/graph/ops/state.h"
+#include "rondo/planner/model_workload.h"
+
+namespace rondo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Two layers of 8, of what inputs() gives and so wide; `changed` is what the
+// loss is made of.
+TrainingStep step_of(
+    const std::shared_ptr<Graph>& graph,
+    const std::function<Value(Graph&)>& inputs,
+    const std::function<Value(Value)>& changed = [](Value y) { return y; }) {
+  Value y = inputs(*graph);
+  for (const char* name : {"first", "second"})
+    y = matmul(y, variable(*graph, fill(*graph, {8, 8}, 0.01), {.name = name}));
+  GradientDescent sgd({.learning_rate = 0.01});
+  sgd.minimize(reduce_mean(changed(y)));
+  return find_step(graph, "test").value();
+}
+
+TrainingStep step_of(const std::function<Value(Graph&)>& inputs) {
+  return step_of(std::make_shared<Graph>(), inputs);
+}
+
+Value rows_of_8(Graph& graph) {
+  return placeholder(graph, {.shape = PartialShape({kAny, 8}), .name = "x"});
+}
+
+std::string said(const TrainingStep& step, ProfileOptions options = {}) {
+  options.seconds = 0;
+  return profile_step(step, options).status().message();
+}
+
+TEST(StepProfile, EveryGradientOfAModelIsSeen) {
+  for (const char* model : {"mlp", "lenet", "lstm"}) {
+    const TrainingStep step = model_step(model).value();
+    const auto profile = profile_step(step, {.batch = 4, .seconds = 0.01});
+    ASSERT_TRUE(profile.ok()) << profile.status().message();
+    EXPECT_GT(profile->seconds, 0) << model;
+    const StepClock clock(step, profile->nodes);
+    for (const GradientAndVariable& one : step.gradients) {
+      const Node& gradient = *one.gradient.values.node;
+      EXPECT_NE(std::ranges::find(profile->nodes, &gradient, &NodeTime::node),
+                profile->nodes.end())
+          << model << ": " << gradient.describe();
+      EXPECT_GT(clock.share(gradient), 0.1) << gradient.describe();
+      EXPECT_LT(clock.share(gradient), 1) << gradient.describe();
+      EXPECT_GT(clock.update_share(one.variable), 0) << gradient.describe();
+    }
+  }
+}
+
+TEST(StepProfile, ThreeKindsOfInputsAreFed) {
+  const TrainingStep placed = step_of(rows_of_8);
+  EXPECT_EQ(profile_step(placed, {.batch = 3, .seconds = 0}).value().fed,
+            "with x [3, 8] = 0.1");
+  const TrainingStep iterated = step_of([](Graph& graph) {
+    return iterator_get_next(graph, {{DType::kF32, PartialShape({kAny, 8})}},
+                             {.iterator = "data", .name = "next"})[0];
+  });
+  EXPECT_EQ(profile_step(iterated, {.batch = 3, .seconds = 0}).value().fed,
+            "with next [3, 8] = 0.1");
+  const TrainingStep queued = step_of([](Graph& graph) {
+    const FIFOQueue queue(graph, {DType::kF32},
+                          {.shapes = {Shape{8}}, .name = "queue"});
+    return queue.dequeue_many(5)[0];
+  });
+  EXPECT_THAT(profile_step(queued, {.batch = 3, .seconds = 0}).value().fed,
+              HasSubstr("[5, 8] = 0.1"));
+}
+
+TEST(StepProfile, InputsAreGivenByName) {
+  const TrainingStep step =
+      step_of(std::make_shared<Graph>(), rows_of_8, [](Value y) {
+        const Value on = placeholder(
+            y.graph(), {.dtype = DType::kBool, .shape = Shape{}, .name = "on"});
+        const Value by = placeholder(
+            y.graph(), {.dtype = DType::kI64, .shape = Shape{}, .name = "by"});
+        return y * cast(by, DType::kF32) * cast(on, DType::kF32);
+      });
+  auto profile =
+      profile_step(step, {.batch = 2, .feeds = {"by=-7"}, .seconds = 0});
+  EXPECT_EQ(profile.value().fed, "with x [2, 8] = 0.1, on [] = 1, by [] = -7");
+  EXPECT_THAT(said(step, {.feeds = {"off=1"}}),
+              AllOf(HasSubstr("no input of that name"), HasSubstr("on []")));
+  for (const char* bad : {"by", "by=", "by=x", "by=1x"})
+    EXPECT_THAT(said(step, {.feeds = {bad}}), HasSubstr("--feed by")) << bad;
+}
+
+// A loop that runs as often as it is told to takes its time of a step.
+TEST(StepProfile, LoopsTakeTheirTime) {
+  const TrainingStep step =
+      step_of(std::make_shared<Graph>(), rows_of_8, [](Value y) {
+        const Value times =
+            placeholder(y.graph(), {.shape = Shape{}, .name = "times"});
+        const Values ended = while_loop(
+            [&](const Values& v) { return less(v[0], times); },
+            [](const Values& v) {
+              return Values{v[0] + constant(v[0].graph(), 1, DType::kF32),
+                            v[1] * v[1]};
+            },
+            {constant(y.graph(), 0, DType::kF32), y});
+        return ended[1];
+      });
+  const auto node_seconds = [&](const char* times) {
+    auto profile = profile_step(
+        step, {.batch = 2, .feeds = {times}, .seconds = 0.02});
+    return total_seconds(profile.value().nodes);
+  };
+  EXPECT_GT(node_seconds("times=300"), 5 * node_seconds("times=1"));
+}
+
+TEST(StepProfile, WhatCannotRunIsExplained) {
+  EXPECT_THAT(said(step_of([](Graph& graph) {
+                const Value any = placeholder(graph, {.name = "any"});
+                return reshape(any, Ints{-1, 8});
+              })),
+              AllOf(HasSubstr("\"any\""), HasSubstr("no rank"),
+                    HasSubstr("--step-time 0.55")));
+  EXPECT_THAT(said(step_of(std::make_shared<Graph>(), rows_of_8,
+                           [](Value y) {
+                             return y * stop_gradient(all_reduce(
+                                            {y}, {.group = "all"}, true,
+                                            DType::kF32)[0]);
+                           })),
+              AllOf(HasSubstr("waits for others"), HasSubstr("AllReduce"),
+                    HasSubstr("one process")));
+  EXPECT_THAT(said(step_of(rows_of_8), {.batch = int64_t{1} << 50}),
+              AllOf(HasSubstr("of memory"), HasSubstr("smaller --batch")));
+}
+
+}  // namespace
+}  // namespace rondo
