@@ -54,6 +54,28 @@ def test_a_model_by_name():
     assert "(estimated)" in done.stdout
 
 
+@pytest.mark.parametrize(("link", "factors"), [("100mbit", True), ("100gbit", False)])
+def test_the_printed_command_sends_what_is_predicted(tmp_path, link, factors):
+    """Over links of any rate: only the choice of what to send depends on it."""
+    file = tmp_path / "plan.json"
+    done = plan("mlp", "--workers", "4", "--link", link, "--cores", "1", "--json", file)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(file.read_text())
+    chosen = next(
+        row for row in found["methods"] if row["method"] == found["recommended"]
+    )
+    assert ("factors" in chosen["method"]) == factors
+    command = found["command"].replace("--hosts HOSTS", "")
+    here = {"rondo": RONDO, "DATA": "synthetic"}
+    words = [here.get(word, word) for word in command.split()]
+    done = subprocess.run(
+        [*words, "--steps", "2"], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    sent = f"a worker sends {chosen['worker_bytes'] / 1e6:.3g} MB in a step"
+    assert sent in done.stdout
+
+
 def table(done, method):
     """The words of a method's row."""
     assert done.returncode == 0, done.stderr

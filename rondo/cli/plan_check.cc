@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "rondo/base/cores.h"
+#include "rondo/base/units.h"
 #include "rondo/launch/process.h"
-#include "rondo/plan/units.h"
 #include "rondo/planner/step_replay.h"
 
 namespace rondo {

@@ -2,10 +2,10 @@
 
 #include <bit>
 
+#include "rondo/base/units.h"
 #include "rondo/collectives/tree.h"
 #include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/step_simulator.h"
-#include "rondo/plan/units.h"
 
 namespace rondo {
 namespace {

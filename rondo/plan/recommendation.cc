@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "rondo/base/units.h"
 #include "rondo/plan/exchange_cost.h"
 #include "rondo/plan/reason.h"
-#include "rondo/plan/units.h"
 
 namespace rondo {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 #include "rondo/planner/median.h"
 
 namespace rondo {

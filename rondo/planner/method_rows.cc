@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 #include "rondo/planner/report_cells.h"
 
 namespace rondo {

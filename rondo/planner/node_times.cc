@@ -34,7 +34,8 @@ NodeTimes estimated_times(const TrainingStep& step, double batch,
 }
 
 StepClock::StepClock(const TrainingStep& step, const NodeTimes& times)
-    : seconds_(total_seconds(times)), done_(step.graph->nodes().size(), kNever) {
+    : seconds_(total_seconds(times)),
+      done_(step.graph->nodes().size(), kNever) {
   const auto done_of = [this](const Node& node) -> double& {
     return done_[static_cast<size_t>(node.id())];
   };

@@ -53,8 +53,7 @@ TEST_F(StepClockTest, WhatDidNotRunIsPartOfItsFirstUse) {
 TEST_F(StepClockTest, WhatOnlyAnUpdateUsesIsPartOfWhatItIsMadeFrom) {
   const Node& gradient = *step_.gradients[0].gradient.values.node;
   NodeTimes times = {{w_.node, 1}, {first_.node, 1}};
-  for (const Value& input : gradient.inputs())
-    times.push_back({input.node, 1});
+  for (const Value& input : gradient.inputs()) times.push_back({input.node, 1});
   times.push_back({update_, 1});
   const StepClock clock(step_, times);
   EXPECT_DOUBLE_EQ(clock.share(gradient),

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 #include "rondo/planner/model_workload.h"
 #include "rondo/planner/planned_device.h"
 #include "rondo/trainer/model.h"

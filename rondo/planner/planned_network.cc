@@ -1,7 +1,7 @@
 // The network of a plan, from its options.
 #include <algorithm>
 
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 #include "rondo/planner/plan_options.h"
 #include "rondo/planner/planned_device.h"
 

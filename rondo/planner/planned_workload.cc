@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "rondo/base/cores.h"
+#include "rondo/base/units.h"
 #include "rondo/graph/graph_io.h"
-#include "rondo/plan/units.h"
 #include "rondo/planner/graph_workload.h"
 #include "rondo/planner/model_workload.h"
 #include "rondo/planner/plan_options.h"
@@ -108,9 +108,8 @@ Result<Workload> sized_workload(const PlanOptions& options) {
                  "a graph; otherwise give the time, such as --step-time 0.55",
                  model_names());
   Workload workload = uniform_workload(
-      parameters,
-      {.first = BucketOptions().first_bytes,
-       .later = [](int ranks) { return bucket_bytes({}, ranks); }});
+      parameters, {.first = BucketOptions().first_bytes,
+                   .later = [](int ranks) { return bucket_bytes({}, ranks); }});
   workload.batch = static_cast<double>(options.batch);
   RONDO_ASSIGN_OR_RETURN(workload.step_seconds, given_time(options));
   workload.step_origin = "given";
@@ -148,9 +147,9 @@ Result<Workload> graph_workload(const PlanOptions& options,
       workload.step_origin += fmt::format(", {}", profile.fed);
   } else {
     workload = workload_of(step, batch, estimated);
-    workload.step_origin =
-        options.on_gpus() ? fmt::format("estimated for {}", options.device)
-                          : "estimated";
+    workload.step_origin = options.on_gpus()
+                               ? fmt::format("estimated for {}", options.device)
+                               : "estimated";
     if (options.step_time != "estimate") {
       RONDO_ASSIGN_OR_RETURN(workload.step_seconds, given_time(options));
       workload.step_origin = "given";

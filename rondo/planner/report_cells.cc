@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 
 namespace rondo {
 

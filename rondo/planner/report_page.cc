@@ -1,5 +1,5 @@
 // The report as a page that needs no other file.
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 #include "rondo/planner/method_rows.h"
 #include "rondo/planner/report_cells.h"
 #include "rondo/planner/run_command.h"

@@ -89,8 +89,8 @@ TEST(PlanReport, SaysHowToRunWhatItRecommends) {
   options.params.clear();
   options.model = "vgg16";
   EXPECT_THAT(to_page(make_plan(options).value()),
-              HasSubstr("RONDO_ALGORITHM=ring -- rondo train vgg16 --data DATA "
-                        "--batch 128 --factors auto"));
+              HasSubstr("RONDO_ALGORITHM=ring --env RONDO_LINK=1gbit -- rondo "
+                        "train vgg16 --data DATA --batch 128 --factors auto"));
   options.hosts = 1;
   EXPECT_THAT(to_json(make_plan(options).value()),
               HasSubstr("rondo run -n 4 --strategy ring --env "

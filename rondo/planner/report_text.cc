@@ -1,6 +1,6 @@
 // The report for a terminal.
+#include "rondo/base/units.h"
 #include "rondo/plan/closed_forms.h"
-#include "rondo/plan/units.h"
 #include "rondo/planner/method_rows.h"
 #include "rondo/planner/report_cells.h"
 #include "rondo/planner/run_command.h"

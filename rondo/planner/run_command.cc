@@ -1,15 +1,27 @@
 #include "rondo/planner/run_command.h"
 
+#include "rondo/base/units.h"
+
 namespace rondo {
 namespace {
+
+// What decides whether gradients travel as factors, where they have some.
+std::string link(const PlanReport& report) {
+  if (!report.workload.with_factors || report.network.hosts == 1) return {};
+  return " --env RONDO_LINK=" + rate_option(report.network.link);
+}
 
 // The batch of `rondo train` is that of all workers.
 std::string program(const PlanReport& report, const Method& method) {
   if (!report.by_rondo_train) return "PROGRAM";
+  std::string_view factors;
+  if (method.factors)
+    factors = " --factors auto";
+  else if (report.workload.with_factors && method.kind != MethodKind::kServers)
+    factors = " --factors off";
   return fmt::format("rondo train {} --data DATA --batch {:.0f}{}",
                      report.workload.name,
-                     report.network.workers * report.workload.batch,
-                     method.factors ? " --factors auto" : "");
+                     report.network.workers * report.workload.batch, factors);
 }
 
 }  // namespace
@@ -22,8 +34,8 @@ std::string run_command(const PlanReport& report) {
   const std::string how =
       method.kind == MethodKind::kServers
           ? fmt::format("--strategy ps --servers {}", method.spare)
-          : fmt::format("--strategy ring --env RONDO_ALGORITHM={}",
-                        name_of(method.kind));
+          : fmt::format("--strategy ring --env RONDO_ALGORITHM={}{}",
+                        name_of(method.kind), link(report));
   return fmt::format("rondo run -n {}{} {} -- {}", network.workers,
                      network.hosts > 1 ? " --hosts HOSTS" : "", how,
                      program(report, method));

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rondo/base/units.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/placement/cost_model.h"
-#include "rondo/plan/units.h"
 #include "rondo/planner/median.h"
 #include "rondo/runtime/session.h"
 #include "rondo/runtime/step_times.h"
@@ -65,8 +65,7 @@ class Inputs {
     for (Node* node : nodes_)
       for (int i = 0; i < static_cast<int>(node->outputs().size()); ++i)
         RONDO_RETURN_IF_ERROR(add(node->output(i)));
-    for (const std::string& feed : feeds)
-      RONDO_RETURN_IF_ERROR(set_one(feed));
+    for (const std::string& feed : feeds) RONDO_RETURN_IF_ERROR(set_one(feed));
     return {};
   }
 
@@ -74,9 +73,9 @@ class Inputs {
   Result<std::vector<Feed>> feeds(Session& session) const {
     std::vector<Feed> feeds;
     for (const Input& input : inputs_) {
-      RONDO_ASSIGN_OR_RETURN(
-          Tensor tensor, session.run(fill(graph_, input.shape, input.number,
-                                          input.value.dtype())));
+      RONDO_ASSIGN_OR_RETURN(Tensor tensor,
+                             session.run(fill(graph_, input.shape, input.number,
+                                              input.value.dtype())));
       feeds.push_back({input.value, std::move(tensor)});
     }
     return feeds;

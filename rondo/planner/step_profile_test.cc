@@ -121,8 +121,8 @@ TEST(StepProfile, LoopsTakeTheirTime) {
         return ended[1];
       });
   const auto node_seconds = [&](const char* times) {
-    auto profile = profile_step(
-        step, {.batch = 2, .feeds = {times}, .seconds = 0.02});
+    auto profile =
+        profile_step(step, {.batch = 2, .feeds = {times}, .seconds = 0.02});
     return total_seconds(profile.value().nodes);
   };
   EXPECT_GT(node_seconds("times=300"), 5 * node_seconds("times=1"));
@@ -135,14 +135,14 @@ TEST(StepProfile, WhatCannotRunIsExplained) {
               })),
               AllOf(HasSubstr("\"any\""), HasSubstr("no rank"),
                     HasSubstr("--step-time 0.55")));
-  EXPECT_THAT(said(step_of(std::make_shared<Graph>(), rows_of_8,
-                           [](Value y) {
-                             return y * stop_gradient(all_reduce(
-                                            {y}, {.group = "all"}, true,
-                                            DType::kF32)[0]);
-                           })),
-              AllOf(HasSubstr("waits for others"), HasSubstr("AllReduce"),
-                    HasSubstr("one process")));
+  EXPECT_THAT(
+      said(step_of(std::make_shared<Graph>(), rows_of_8,
+                   [](Value y) {
+                     return y * stop_gradient(all_reduce({y}, {.group = "all"},
+                                                         true, DType::kF32)[0]);
+                   })),
+      AllOf(HasSubstr("waits for others"), HasSubstr("AllReduce"),
+            HasSubstr("one process")));
   EXPECT_THAT(said(step_of(rows_of_8), {.batch = int64_t{1} << 50}),
               AllOf(HasSubstr("of memory"), HasSubstr("smaller --batch")));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rondo/base/units.h"
 #include "rondo/graph/ops/matrix.h"
 
 namespace rondo {
@@ -33,6 +34,16 @@ Result<FactorUse> parse_factor_use(std::string_view text) {
     if (text == name) return use;
   return error(Code::kInvalidArgument,
                "factors is \"{}\"; expected auto, on or off", text);
+}
+
+Result<double> link_rate_of(const Env& env) {
+  const auto text = env.get("RONDO_LINK");
+  if (!text) return 0.0;
+  const Result<double> rate = parse_rate(*text);
+  if (!rate.ok())
+    return error(Code::kInvalidArgument, "RONDO_LINK: {}",
+                 rate.status().message());
+  return *rate;
 }
 
 std::optional<Factors> factors_of(Value gradient) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/env.h"
 #include "rondo/graph/graph.h"
 #include "rondo/train/server_share.h"
 
@@ -36,12 +37,16 @@ struct FactorOptions {
   // batch. 0: unknown, and then the model finds nothing cheaper.
   int64_t rows = 0;
   // What the model reckons with: bytes a second that a rank sends, and
-  // floating-point operations a second that it computes. 0: kNetworkRate, or
-  // kMemoryRate where all ranks are on one host.
+  // floating-point operations a second that it computes. 0: as RONDO_LINK says,
+  // or else kNetworkRate, or kMemoryRate where all ranks are on one host.
   double link_rate = 0;
   double flop_rate = 1e11;
   bool operator==(const FactorOptions&) const = default;
 };
+
+// What RONDO_LINK says that a rank sends in a second: a rate such as 1gbit. 0
+// where it says nothing.
+RONDO_API Result<double> link_rate_of(const Env& env);
 
 // A gradient as leftᵀ·right. Both have as many rows on every rank.
 struct Factors {

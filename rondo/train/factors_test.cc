@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "rondo/graph/gradients.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
@@ -31,6 +34,18 @@ struct Layer {
   Graph graph;
   Value x, w, product;
 };
+
+TEST(Factors, TheEnvironmentMaySayTheRateOfLinks) {
+  const auto rate = [](const char* text) {
+    return link_rate_of(
+        Env(std::map<std::string, std::string>{{"RONDO_LINK", text}}));
+  };
+  EXPECT_EQ(rate("1gbit").value(), 125e6);
+  EXPECT_EQ(link_rate_of(Env(std::map<std::string, std::string>())).value(), 0);
+  EXPECT_THAT(rate("fast").status().message(),
+              testing::HasSubstr(
+                  "RONDO_LINK: \"fast\" is no rate: write it like 1gbit"));
+}
 
 TEST(Factors, OfALayerAreItsInputAndTheGradientOfItsOutput) {
   Layer layer;

@@ -64,8 +64,13 @@ Result<Strategy> Strategy::hybrid(const HybridOptions& options) {
 }
 
 Result<Strategy> Strategy::ring_of(const Env& env, const std::string& name,
-                                   const HybridOptions& options,
+                                   const HybridOptions& given,
                                    bool any_options) {
+  HybridOptions options = given;
+  double& link_rate = options.ring.factors.link_rate;
+  if (link_rate == 0) {
+    RONDO_ASSIGN_OR_RETURN(link_rate, link_rate_of(env));
+  }
   const std::string& group = options.ring.group;
   JobStrategies& all = job_strategies();
   const std::lock_guard lock(all.mutex);

@@ -219,8 +219,8 @@ class Ring(Strategy):
     With `factors`, those travel in its place: True, False, or "auto", where that
     takes less time by the number of rows that they have on a rank (`factor_rows`,
     where the graph does not know it), the bytes that a rank sends in a second
-    (`link_rate`; 0: by how ranks reach each other) and its `flop_rate`. All ranks
-    then need batches of the same size.
+    (`link_rate`; 0: as RONDO_LINK says, or by how ranks reach each other) and its
+    `flop_rate`. All ranks then need batches of the same size.
 
     With `accumulate`, so many runs of the training operation, each with a
     micro-batch, make one step: in the last of them the mean of their gradients is

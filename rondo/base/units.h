@@ -21,7 +21,9 @@ Result<double> parse_count(std::string_view text, double most,
 
 // Three digits and a unit.
 std::string rate_text(double bytes_per_s);  // in bits: "1 Gbit/s"
-std::string bytes_text(double bytes);       // "553 MB"
-std::string seconds_text(double seconds);   // "7.19 s"
+// The same to four digits, as parse_rate reads it: "1gbit".
+std::string rate_option(double bytes_per_s);
+std::string bytes_text(double bytes);      // "553 MB"
+std::string seconds_text(double seconds);  // "7.19 s"
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +63,9 @@ TEST(Units, ErrorsSayWhatToWrite) {
 TEST(Units, Texts) {
   EXPECT_EQ(rate_text(125e6), "1 Gbit/s");
   EXPECT_EQ(rate_text(13582e6), "109 Gbit/s");
+  EXPECT_EQ(rate_option(125e6), "1gbit");
+  EXPECT_EQ(rate_option(11.75e6), "94mbit");
+  EXPECT_EQ(rate_option(124.99e6), "0.9999gbit");
   EXPECT_EQ(bytes_text(553.44e6), "553 MB");
   EXPECT_EQ(bytes_text(999.9e6), "1 GB");
   EXPECT_EQ(seconds_text(7.19), "7.19 s");

@@ -1,4 +1,4 @@
-#include "rondo/plan/units.h"
+#include "rondo/base/units.h"
 
 #include <algorithm>
 #include <array>
@@ -99,13 +99,22 @@ Result<double> parse(std::string_view text, const Wanted& wanted) {
   return value;
 }
 
-// Three digits, with the largest prefix that leaves one before the point.
-std::string with_prefix(double value, std::string_view unit) {
+// With the largest prefix that leaves a digit before the point.
+struct Prefixed {
+  double value;
+  std::string_view prefix;
+};
+Prefixed prefixed(double value) {
   static constexpr std::array<std::string_view, 5> kPrefixes = {"", "k", "M",
                                                                 "G", "T"};
   size_t i = 0;
   for (; i + 1 < kPrefixes.size() && value >= 999.5; ++i) value /= 1e3;
-  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
+  return {value, kPrefixes[i]};
+}
+
+std::string with_prefix(double value, std::string_view unit) {
+  const Prefixed short_of = prefixed(value);
+  return fmt::format("{:.3g} {}{}", short_of.value, short_of.prefix, unit);
 }
 
 }  // namespace
@@ -156,6 +165,11 @@ Result<double> parse_count(std::string_view text, double most,
 
 std::string rate_text(double bytes_per_s) {
   return with_prefix(bytes_per_s * 8, "bit/s");
+}
+
+std::string rate_option(double bytes_per_s) {
+  const Prefixed bits = prefixed(bytes_per_s * 8);
+  return fmt::format("{:.4g}{}bit", bits.value, lower(bits.prefix));
 }
 
 std::string bytes_text(double bytes) { return with_prefix(bytes, "B"); }
