@@ -40,8 +40,7 @@ Status check_cores(const PlanOptions& options) {
 // Of an epoch; 0 where nobody knows.
 Result<double> examples_of(const PlanOptions& options) {
   if (!options.examples.empty()) {
-    const auto given =
-        parse_count(options.examples, kMostExamples, "60000 or 1.28M");
+    auto given = parse_count(options.examples, kMostExamples, "60000 or 1.28M");
     if (given.ok()) return given;
     return given.status().with_context("--examples");
   }

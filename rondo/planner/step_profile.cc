@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include "rondo/base/units.h"
@@ -171,22 +171,25 @@ class NodeSums {
 
   void add(const Timeline& timeline) {
     ++runs_;
-    std::unordered_map<const Node*, double> ends;  // of the last in a loop
+    std::map<int, double> ends;  // of the last in a loop
     for (const Timeline::Event& event : timeline.events()) {
       const Node* node = node_of(graph_, event);
       if (node == nullptr) continue;
-      sums_[node].seconds += event.us / 1e6;
-      double& end = ends[node];
+      sums_[node->id()].seconds += event.us / 1e6;
+      double& end = ends[node->id()];
       end = std::max(end, event.start_us + event.us);
     }
-    for (const auto& [node, end] : ends) sums_[node].end += end;
+    for (const auto& [id, end] : ends) sums_[id].end += end;
   }
 
   NodeTimes mean() const {
     std::vector<std::pair<double, NodeTime>> by_end;
-    for (const auto& [node, sum] : sums_)
-      by_end.push_back({sum.end, {node, sum.seconds / runs_}});
-    std::ranges::sort(by_end, {}, [](const auto& one) { return one.first; });
+    for (const auto& [id, sum] : sums_)
+      by_end.push_back({sum.end,
+                        {graph_.nodes()[static_cast<size_t>(id)].get(),
+                         sum.seconds / runs_}});
+    std::ranges::stable_sort(by_end, {},
+                             [](const auto& one) { return one.first; });
     NodeTimes times;
     for (const auto& [end, time] : by_end) times.push_back(time);
     return times;
@@ -197,7 +200,7 @@ class NodeSums {
     double seconds = 0, end = 0;
   };
   const Graph& graph_;
-  std::unordered_map<const Node*, Sum> sums_;
+  std::map<int, Sum> sums_;  // by the number of a node
   int runs_ = 0;
 };
 
