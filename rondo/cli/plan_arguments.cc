@@ -133,7 +133,7 @@ void add_worker_options(PlanOptionAdder& add, PlanOptions& options) {
   add.text("--precision", options.precision,
            "Of a device's products, for the estimate: fp32 or bf16", "NAME");
   add.whole("--cores", options.cores, kMostCores,
-            "Of a worker, for the estimate");
+            "Of a worker, for the estimate or while it is measured");
   add.whole("--cores-per-host", options.cores_per_host, kMostCores,
             "Of a host, which its workers share; unless given, those here");
   add.text("--flops", options.flops,
