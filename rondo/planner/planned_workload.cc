@@ -85,10 +85,11 @@ Result<TrainingStep> step_of(const PlanOptions& options) {
 }
 
 Result<double> given_time(const PlanOptions& options) {
-  RONDO_ASSIGN_OR_RETURN(
-      const double seconds,
-      named("--step-time", parse_seconds(options.step_time)));
-  if (seconds > 0) return seconds;
+  auto seconds = named("--step-time", parse_seconds(options.step_time));
+  if (!seconds.ok())
+    return error(Code::kInvalidArgument, "{}, or measure or estimate",
+                 seconds.status().message());
+  if (*seconds > 0) return seconds;
   return error(Code::kInvalidArgument,
                "--step-time {}: a step takes more than zero seconds",
                options.step_time);

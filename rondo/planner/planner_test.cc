@@ -159,6 +159,9 @@ TEST(Planner, BadOptionsAreNamed) {
               HasSubstr("--racks 2"));
   EXPECT_THAT(with([](auto& o) { o.step_time = "0"; }),
               HasSubstr("--step-time 0"));
+  EXPECT_THAT(with([](auto& o) { o.step_time = "measured"; }),
+              AllOf(HasSubstr("--step-time: \"measured\" is no time"),
+                    HasSubstr("or measure or estimate")));
   EXPECT_THAT(with([](auto& o) { o.step_time = "estimate"; }),
               HasSubstr("--step-time 0.55"));
   EXPECT_THAT(with([](auto& o) { o.step_time = "measure"; }),

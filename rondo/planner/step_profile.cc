@@ -164,30 +164,36 @@ Status check_alone(const TrainingStep& step) {
   return {};
 }
 
-// What the nodes of a step took, all of its runs together.
-class NodeSums {
+// What the nodes of a step took in its runs.
+class NodeRuns {
  public:
-  explicit NodeSums(const Graph& graph) : graph_(graph) {}
+  explicit NodeRuns(const Graph& graph) : graph_(graph) {}
 
   void add(const Timeline& timeline) {
-    ++runs_;
-    std::map<int, double> ends;  // of the last in a loop
+    struct Run {
+      double seconds = 0, end = 0;  // all of a loop, and the last in it
+    };
+    std::map<int, Run> step;
     for (const Timeline::Event& event : timeline.events()) {
       const Node* node = node_of(graph_, event);
       if (node == nullptr) continue;
-      sums_[node->id()].seconds += event.us / 1e6;
-      double& end = ends[node->id()];
-      end = std::max(end, event.start_us + event.us);
+      Run& run = step[node->id()];
+      run.seconds += event.us / 1e6;
+      run.end = std::max(run.end, event.start_us + event.us);
     }
-    for (const auto& [id, end] : ends) sums_[id].end += end;
+    for (const auto& [id, run] : step) {
+      runs_[id].seconds.push_back(run.seconds);
+      runs_[id].ends.push_back(run.end);
+    }
   }
 
-  NodeTimes mean() const {
+  // Medians, which a run that others interrupted does not move.
+  NodeTimes times() const {
     std::vector<std::pair<double, NodeTime>> by_end;
-    for (const auto& [id, sum] : sums_)
-      by_end.push_back({sum.end,
-                        {graph_.nodes()[static_cast<size_t>(id)].get(),
-                         sum.seconds / runs_}});
+    for (const auto& [id, runs] : runs_) {
+      const Node* node = graph_.nodes()[static_cast<size_t>(id)].get();
+      by_end.push_back({median(runs.ends), {node, median(runs.seconds)}});
+    }
     std::ranges::stable_sort(by_end, {},
                              [](const auto& one) { return one.first; });
     NodeTimes times;
@@ -196,12 +202,11 @@ class NodeSums {
   }
 
  private:
-  struct Sum {
-    double seconds = 0, end = 0;
+  struct Runs {
+    std::vector<double> seconds, ends;
   };
   const Graph& graph_;
-  std::map<int, Sum> sums_;  // by the number of a node
-  int runs_ = 0;
+  std::map<int, Runs> runs_;  // by the number of a node
 };
 
 // Runs the step again and again.
@@ -225,7 +230,7 @@ class StepRunner {
   // How long each step takes: `most` of them, or fewer that take so many
   // seconds in all, but one at least.
   Result<std::vector<double>> run(size_t most, double seconds,
-                                  NodeSums* sums = nullptr) {
+                                  NodeRuns* nodes = nullptr) {
     std::vector<double> took;
     const auto start = Clock::now();
     do {
@@ -235,10 +240,10 @@ class StepRunner {
           session_
               .run({}, feeds_, targets_,
                    {.timeout = kMostTime,
-                    .timeline = sums == nullptr ? nullptr : &timeline})
+                    .timeline = nodes == nullptr ? nullptr : &timeline})
               .status());
       took.push_back(to_seconds(Clock::now() - begin));
-      if (sums != nullptr) sums->add(timeline);
+      if (nodes != nullptr) nodes->add(timeline);
     } while (took.size() < most && to_seconds(Clock::now() - start) < seconds);
     return took;
   }
@@ -259,11 +264,11 @@ Result<StepProfile> run_step(const TrainingStep& step, const Inputs& inputs,
   RONDO_RETURN_IF_ERROR(runner.run(kWarmSteps, options.seconds).status());
   RONDO_ASSIGN_OR_RETURN(std::vector<double> took,
                          runner.run(kManySteps, options.seconds));
-  NodeSums sums(*step.graph);
+  NodeRuns nodes(*step.graph);
   RONDO_RETURN_IF_ERROR(
-      runner.run(kTracedSteps, options.seconds, &sums).status());
+      runner.run(kTracedSteps, options.seconds, &nodes).status());
   return StepProfile{
-      .seconds = median(took), .nodes = sums.mean(), .fed = inputs.text()};
+      .seconds = median(took), .nodes = nodes.times(), .fed = inputs.text()};
 }
 
 }  // namespace
