@@ -54,11 +54,23 @@ def test_a_model_by_name():
     assert "(estimated)" in done.stdout
 
 
-@pytest.mark.parametrize(("link", "factors"), [("100mbit", True), ("100gbit", False)])
-def test_the_printed_command_sends_what_is_predicted(tmp_path, link, factors):
+@pytest.mark.parametrize(
+    ("model", "link", "cores", "factors"),
+    [
+        ("mlp", "100mbit", "1", True),
+        ("mlp", "100gbit", "1", False),
+        # Unless told, training reckons with fewer operations a second.
+        ("mlp", "25gbit", "16", True),
+        ("gpt", "10gbit", "1", False),
+    ],
+)
+def test_the_printed_command_sends_what_is_predicted(
+    tmp_path, model, link, cores, factors
+):
     """Over links of any rate: only the choice of what to send depends on it."""
     file = tmp_path / "plan.json"
-    done = plan("mlp", "--workers", "4", "--link", link, "--cores", "1", "--json", file)
+    options = ["--workers", "4", "--link", link, "--cores", cores]
+    done = plan(model, *options, "--json", file)
     assert done.returncode == 0, done.stderr
     found = json.loads(file.read_text())
     chosen = next(

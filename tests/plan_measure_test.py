@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 from launches import RONDO, clean_env
@@ -63,6 +64,27 @@ def test_other_numbers_with_the_measured_links(two_hosts, tmp_path):
     network = json.loads(file.read_text())["network"]
     assert (network["workers"], network["hosts"]) == (64, 8)
     assert network["link"] < 20e6
+
+
+GRAPH = """
+import rondo as rd
+
+x = rd.placeholder(rd.float32, [None, 8])
+w = rd.Variable(rd.zeros([8, 8]))
+rd.train.AdamOptimizer(0.001).minimize(rd.reduce_mean(rd.matmul(x, w)))
+rd.train.export_meta_graph("graph.meta")
+"""
+
+
+@in_a_lab
+def test_only_the_first_rank_needs_the_graph(two_hosts, tmp_path):
+    subprocess.run([sys.executable, "-c", GRAPH], check=True, timeout=60, cwd=tmp_path)
+    script = (
+        f'test "$RONDO_RANK" != 0 || cd {tmp_path}; '
+        f"exec {RONDO} plan graph.meta --step-time 0.1 --measure"
+    )
+    shown = lab("run", "-n", 2, "--", "sh", "-c", script)
+    assert "Measured between 2 hosts" in shown
 
 
 def test_hosts_that_are_reached_by_ssh(ssh_command, tmp_path):

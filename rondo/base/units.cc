@@ -174,6 +174,11 @@ std::string rate_option(double bytes_per_s) {
 
 std::string bytes_text(double bytes) { return with_prefix(bytes, "B"); }
 
+std::string number_option(double number) {
+  const Prefixed short_of = prefixed(number);
+  return fmt::format("{:.4g}{}", short_of.value, short_of.prefix);
+}
+
 std::string seconds_text(double seconds) {
   if (seconds >= 1 || seconds == 0) return fmt::format("{:.3g} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);

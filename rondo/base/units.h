@@ -23,6 +23,8 @@ Result<double> parse_count(std::string_view text, double most,
 std::string rate_text(double bytes_per_s);  // in bits: "1 Gbit/s"
 // The same to four digits, as parse_rate reads it: "1gbit".
 std::string rate_option(double bytes_per_s);
+// As parse_number reads it: "18.3G".
+std::string number_option(double number);
 std::string bytes_text(double bytes);      // "553 MB"
 std::string seconds_text(double seconds);  // "7.19 s"
 

@@ -66,6 +66,9 @@ TEST(Units, Texts) {
   EXPECT_EQ(rate_option(125e6), "1gbit");
   EXPECT_EQ(rate_option(11.75e6), "94mbit");
   EXPECT_EQ(rate_option(124.99e6), "0.9999gbit");
+  EXPECT_EQ(number_option(18.294e9), "18.29G");
+  EXPECT_EQ(number_option(999.9e9), "0.9999T");
+  EXPECT_EQ(number_option(4e14), "400T");
   EXPECT_EQ(bytes_text(553.44e6), "553 MB");
   EXPECT_EQ(bytes_text(999.9e6), "1 GB");
   EXPECT_EQ(seconds_text(7.19), "7.19 s");

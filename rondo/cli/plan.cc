@@ -79,6 +79,17 @@ Status measure_hosts(const PlanArguments& args, std::vector<Host> hosts,
   return {};
 }
 
+// Whether links are measured in a job that runs already.
+bool in_job(const JobEnv& job, const std::vector<Host>& hosts) {
+  return job.launcher != "none" && hosts.empty();
+}
+
+// Of a job's ranks only the first plans, and has the model's file.
+Result<bool> plans_here(const std::vector<Host>& hosts) {
+  RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(Env::process()));
+  return !in_job(job, hosts) || job.rank == 0;
+}
+
 // False: another rank of this job goes on with what was measured.
 Result<bool> measure(const PlanArguments& args, const std::vector<Host>& hosts,
                      PlanOptions& options) {
@@ -87,7 +98,7 @@ Result<bool> measure(const PlanArguments& args, const std::vector<Host>& hosts,
                  "--measure finds out the rate of links and their latency; "
                  "leave --link and --latency out, or --measure");
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(Env::process()));
-  if (job.launcher == "none" || !hosts.empty()) {
+  if (!in_job(job, hosts)) {
     RONDO_RETURN_IF_ERROR(measure_hosts(args, hosts, options));
     return true;
   }
@@ -118,7 +129,10 @@ Status plan(PlanArguments& args) {
   // where is known once its links were measured.
   RONDO_RETURN_IF_ERROR(predict_options_of(options).status());
   RONDO_RETURN_IF_ERROR(check_outputs(options));
-  if (args.measure) RONDO_RETURN_IF_ERROR(check_workload(options));
+  if (args.measure) {
+    RONDO_ASSIGN_OR_RETURN(const bool plans, plans_here(hosts));
+    if (plans) RONDO_RETURN_IF_ERROR(check_workload(options));
+  }
   if (!args.measure || options.workers)
     RONDO_RETURN_IF_ERROR(check_network(options));
   if (args.measure) {

@@ -44,7 +44,9 @@ class StepSimulator {
     else
       times.step = step_of(0, slowest, ended);
     times.waiting = (slowest - 1) * workload_.step_seconds;
-    times.exposed = times.step - times.computation - times.waiting;
+    // Sums of the same times in another order may differ in their last digit.
+    const double beyond = times.step - times.computation - times.waiting;
+    times.exposed = beyond > 1e-12 * times.step ? beyond : 0;
     return times;
   }
 
@@ -219,7 +221,8 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
   if (method.by_keys())
     return workload.keys_for ? workload.keys_for(method.spare) : workload.keys;
   if (method.factors && workload.with_factors)
-    return workload.with_factors(network.workers, network.link,
+    return workload.with_factors(network.workers,
+                                 network.hosts > 1 ? network.link : 0,
                                  workload.flop_rate);
   return workload.buckets_for ? workload.buckets_for(network.workers)
                               : workload.buckets;

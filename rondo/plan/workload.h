@@ -33,7 +33,7 @@ using BucketExchanges =
 // Which server gets what depends on how many there are.
 using KeyExchanges = std::function<std::vector<PlannedExchange>(int servers)>;
 // How gradients travel depends on the number of workers, the bytes a second of
-// a link, and the operations a second of a worker.
+// a link (0: all are on one host), and the operations a second of a worker.
 using FactorExchanges = std::function<std::vector<PlannedExchange>(
     int workers, double rate, double flop_rate)>;
 

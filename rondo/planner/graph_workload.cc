@@ -21,7 +21,7 @@ class ExchangeReader {
       : step_(step), costs_({.unknown_extent = batch}), clock_(step, times) {}
 
   std::vector<PlannedExchange> read(const GradientExchange& how) const {
-    const ExchangePlan plan = plan_exchange(gradients_, how);
+    const ExchangePlan plan = plan_exchange(step_.gradients, how);
     std::vector<PlannedExchange> exchanges;
     for (const ExchangePlan::Item& item : plan.items)
       exchanges.push_back(item.factor.node ? factor(item.factor, plan, how)
@@ -33,13 +33,13 @@ class ExchangeReader {
   std::vector<PlannedExchange> keys(int servers) const {
     std::vector<PlannedExchange> exchanges;
     std::vector<Key> keys;
-    for (const size_t i : in_order_of_readiness(gradients_)) {
+    for (const size_t i : in_order_of_readiness(step_.gradients)) {
       exchanges.push_back(bucket({i}));
-      const Value& variable = gradients_[i].variable;
+      const Value& variable = step_.gradients[i].variable;
       keys.push_back({.name = {},
                       .dtype = variable.dtype(),
                       .shape = variable.shape().to_shape(),
-                      .by_rows = gradients_[i].gradient.sparse()});
+                      .by_rows = step_.gradients[i].gradient.sparse()});
     }
     const auto parts = split_keys(keys, {.servers = servers});
     for (size_t k = 0; k < keys.size(); ++k) {
@@ -55,14 +55,15 @@ class ExchangeReader {
   PlannedExchange bucket(const std::vector<size_t>& members) const {
     PlannedExchange exchange;
     for (const size_t i : members) {
-      const Gradient& gradient = gradients_[i].gradient;
+      const Gradient& gradient = step_.gradients[i].gradient;
       exchange.gather = gradient.sparse();
-      exchange.bytes += gradient.sparse() ? costs_.bytes(gradient.values) +
-                                                costs_.bytes(gradient.indices)
-                                          : bytes_of_variable(gradients_[i]);
+      exchange.bytes +=
+          gradient.sparse()
+              ? costs_.bytes(gradient.values) + costs_.bytes(gradient.indices)
+              : bytes_of_variable(step_.gradients[i]);
       exchange.ready =
           std::max(exchange.ready, clock_.share(*gradient.values.node));
-      exchange.update += clock_.update_share(gradients_[i].variable);
+      exchange.update += clock_.update_share(step_.gradients[i].variable);
     }
     return exchange;
   }
@@ -75,19 +76,18 @@ class ExchangeReader {
     // Those of the forward pass wait for the backward pass.
     if (plan.begin)
       exchange.ready = std::max(exchange.ready, clock_.share(*plan.begin));
-    for (size_t i = 0; i < gradients_.size(); ++i) {
+    for (size_t i = 0; i < step_.gradients.size(); ++i) {
       const auto& factors = plan.factors[i];
       if (!factors || factors->right.node != value.node) continue;
       exchange.flops += 2 *
                         static_cast<double>(rows_of(*factors, how.factors)) *
-                        bytes_of_variable(gradients_[i]) / 4;
-      exchange.update += clock_.update_share(gradients_[i].variable);
+                        bytes_of_variable(step_.gradients[i]) / 4;
+      exchange.update += clock_.update_share(step_.gradients[i].variable);
     }
     return exchange;
   }
 
   const TrainingStep step_;
-  const std::vector<GradientAndVariable>& gradients_ = step_.gradients;
   const CostModel costs_;  // for tensors whose extents may be unknown
   const StepClock clock_;
 };
@@ -120,10 +120,11 @@ Workload workload_of(const TrainingStep& step, double batch,
   if (!has_factors(step.gradients)) return workload;
   workload.with_factors = [reader, rows = static_cast<int64_t>(batch)](
                               int workers, double rate, double flops) {
-    return reader->read(
-        {.group = "plan",
-         .size = workers,
-         .factors = {.rows = rows, .link_rate = rate, .flop_rate = flops}});
+    return reader->read({.group = "plan",
+                         .size = workers,
+                         .factors = {.rows = rows,
+                                     .link_rate = rate > 0 ? rate : kMemoryRate,
+                                     .flop_rate = flops}});
   };
   return workload;
 }

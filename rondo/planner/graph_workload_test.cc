@@ -6,6 +6,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rondo/graph/ops/basic.h"
+#include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/reduction.h"
+#include "rondo/graph/ops/state.h"
 #include "rondo/planner/model_workload.h"
 
 namespace rondo {
@@ -20,6 +25,7 @@ double bytes_of(const std::vector<PlannedExchange>& exchanges) {
 }
 
 Workload estimated(const TrainingStep& step) {
+  settle_shapes(step, 32);
   return workload_of(step, 32, estimated_times(step, 32, {}));
 }
 
@@ -79,6 +85,33 @@ TEST(GraphWorkload, FactorsOfFullyConnectedLayers) {
   }
   EXPECT_NEAR(factors, 4 * 32 * (25088 + 4096 + 4096 + 4096 + 4096 + 1000), 1);
   EXPECT_NEAR(flops, 2 * 32 * (25088.0 * 4096 + 4096 * 4096 + 4096 * 1000), 1);
+}
+
+// A text's places are rows of each layer, though the graph does not know how
+// many texts there are.
+TEST(GraphWorkload, RowsFollowFromTheBatch) {
+  const Workload workload = of_model("gpt");
+  const double rows = 32 * 64;
+  // A multiplication and an addition of each, forward and twice backward.
+  EXPECT_GT(workload.step_seconds, 6 * 0.7e6 * rows / 3e10);
+  // Factors of so many rows are larger than the gradients of 128 columns.
+  for (const PlannedExchange& one : workload.with_factors(4, 12.5e6, 1e11))
+    EXPECT_EQ(one.flops, 0);
+}
+
+TEST(GraphWorkload, WhatDoesNotGoTogetherStaysOpen) {
+  const auto graph = std::make_shared<Graph>();
+  const Value x =
+      placeholder(*graph, {.shape = PartialShape({kAny, kAny}), .name = "x"});
+  const Value y =
+      matmul(x, variable(*graph, fill(*graph, {8, 4}, 0.1), {.name = "w"}));
+  const Value z = reshape(placeholder(*graph, {.shape = {kAny, 6}}), {-1, 2});
+  GradientDescent sgd({.learning_rate = 0.1});
+  sgd.minimize(reduce_mean(y) + reduce_mean(z));
+  settle_shapes(find_step(graph, "test").value(), 5);
+  EXPECT_EQ(x.shape().to_string(), "[5, 5]");
+  EXPECT_EQ(y.shape().to_string(), "[?, 4]");
+  EXPECT_EQ(z.shape().to_string(), "[15, 2]");
 }
 
 TEST(GraphWorkload, EveryModelOfTrain) {

@@ -26,10 +26,8 @@ NodeTimes estimated_times(const TrainingStep& step, double batch,
   device.flops_per_s = rates.flops_per_s;
   device.bytes_per_s = rates.bytes_per_s;
   NodeTimes times;
-  for (const int id : step.needed()) {
-    const Node& node = *step.graph->nodes()[static_cast<size_t>(id)];
-    times.push_back({&node, costs.estimate(node, device)});
-  }
+  for (const Node* node : step.needed())
+    times.push_back({node, costs.estimate(*node, device)});
   return times;
 }
 
@@ -49,23 +47,21 @@ StepClock::StepClock(const TrainingStep& step, const NodeTimes& times)
   }
   // Users come behind what they use, but in loops.
   std::vector<double> first_use(done_.size(), kNever);
-  const std::set<int> needed = step.needed();
-  for (auto id = needed.rbegin(); id != needed.rend(); ++id) {
-    const Node& node = *step.graph->nodes()[static_cast<size_t>(*id)];
-    double& done = done_of(node);
-    if (done == kNever) done = first_use[static_cast<size_t>(*id)];
-    if (done == kNever || is_update(node)) continue;
-    for (const Value& input : node.inputs()) {
+  const std::vector<Node*> needed = step.needed();
+  for (auto node = needed.rbegin(); node != needed.rend(); ++node) {
+    double& done = done_of(**node);
+    if (done == kNever) done = first_use[static_cast<size_t>((*node)->id())];
+    if (done == kNever || is_update(**node)) continue;
+    for (const Value& input : (*node)->inputs()) {
       double& first = first_use[static_cast<size_t>(input.node->id())];
       first = first == kNever ? done : std::min(first, done);
     }
   }
-  for (const int id : needed) {
-    const Node& node = *step.graph->nodes()[static_cast<size_t>(id)];
-    double& done = done_of(node);
+  for (const Node* node : needed) {
+    double& done = done_of(*node);
     if (done != kNever) continue;
     done = 0;
-    for (const Value& input : node.inputs())
+    for (const Value& input : node->inputs())
       done = std::max(done, done_of(*input.node));
   }
 }

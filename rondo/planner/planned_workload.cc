@@ -137,24 +137,27 @@ Result<Workload> graph_workload(const PlanOptions& options,
                                 const TrainingStep& step) {
   const auto batch = static_cast<double>(options.batch);
   RONDO_ASSIGN_OR_RETURN(const DeviceRates rates, rates_of(options));
-  const NodeTimes estimated = estimated_times(step, batch, rates);
-  Workload workload;
+  StepProfile profile;
+  // As training runs it, with open extents.
   if (options.measures_step()) {
-    RONDO_ASSIGN_OR_RETURN(const auto profile, profile_of(options, step));
-    workload = workload_of(step, batch, profile.nodes);
+    RONDO_ASSIGN_OR_RETURN(profile, profile_of(options, step));
+  }
+  settle_shapes(step, options.batch);
+  const NodeTimes estimated = estimated_times(step, batch, rates);
+  Workload workload = workload_of(
+      step, batch, options.measures_step() ? profile.nodes : estimated);
+  if (options.measures_step()) {
     workload.step_seconds = profile.seconds;
     workload.step_origin = "measured here";
     if (!options.is_model())
       workload.step_origin += fmt::format(", {}", profile.fed);
+  } else if (options.step_time != "estimate") {
+    RONDO_ASSIGN_OR_RETURN(workload.step_seconds, given_time(options));
+    workload.step_origin = "given";
   } else {
-    workload = workload_of(step, batch, estimated);
     workload.step_origin = options.on_gpus()
                                ? fmt::format("estimated for {}", options.device)
                                : "estimated";
-    if (options.step_time != "estimate") {
-      RONDO_ASSIGN_OR_RETURN(workload.step_seconds, given_time(options));
-      workload.step_origin = "given";
-    }
   }
   workload.name = options.model;
   workload.flop_rate =

@@ -1,7 +1,5 @@
 #include "rondo/planner/planner.h"
 
-#include "rondo/trainer/model.h"
-
 namespace rondo {
 
 Result<PlanReport> make_plan(const PlanOptions& options) {
@@ -10,8 +8,7 @@ Result<PlanReport> make_plan(const PlanOptions& options) {
   RONDO_ASSIGN_OR_RETURN(report.network, network_of(options));
   RONDO_ASSIGN_OR_RETURN(report.options, predict_options_of(options));
   RONDO_ASSIGN_OR_RETURN(report.workload, workload_of(options));
-  report.by_rondo_train = find_model(options.model).ok() &&
-                          (options.device.empty() || options.device == "cpu");
+  report.by_rondo_train = options.is_model() && !options.on_gpus();
   RONDO_ASSIGN_OR_RETURN(
       report.prediction,
       predict(report.network, report.workload, report.options));

@@ -100,6 +100,21 @@ TEST(Planner, GpusOfAHostReduceOverTheirLinks) {
   EXPECT_NEAR(best.closed_transfer, expected, 0.05 * expected);
 }
 
+// Servers answer while the rest of gpt's gradients are computed.
+TEST(Planner, NothingIsExposedForLessThanNoTime) {
+  PlanOptions options;
+  options.model = "gpt";
+  options.cores = 1;
+  options.link = "10gbit";
+  const PlanReport report = make_plan(options).value();
+  int hidden = 0;
+  for (const auto& one : report.prediction.methods) {
+    EXPECT_GE(one.step.exposed, 0) << one.method.name();
+    hidden += one.step.exposed == 0;
+  }
+  EXPECT_GT(hidden, 0);
+}
+
 // Unless they are told, workers are as many as hosts, or as their GPUs.
 TEST(Planner, HostsSayHowManyWorkersThereAre) {
   PlanOptions options = document();

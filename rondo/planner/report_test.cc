@@ -88,9 +88,11 @@ TEST(PlanReport, SaysHowToRunWhatItRecommends) {
                         "RONDO_ALGORITHM=ring -- PROGRAM\n"));
   options.params.clear();
   options.model = "vgg16";
-  EXPECT_THAT(to_page(make_plan(options).value()),
-              HasSubstr("RONDO_ALGORITHM=ring --env RONDO_LINK=1gbit -- rondo "
-                        "train vgg16 --data DATA --batch 128 --factors auto"));
+  EXPECT_THAT(
+      to_page(make_plan(options).value()),
+      HasSubstr("RONDO_ALGORITHM=ring --env RONDO_LINK=1gbit --env "
+                "RONDO_FLOPS=5.518T "
+                "-- rondo train vgg16 --data DATA --batch 128 --factors auto"));
   options.hosts = 1;
   EXPECT_THAT(to_json(make_plan(options).value()),
               HasSubstr("rondo run -n 4 --strategy ring --env "

@@ -5,10 +5,15 @@
 namespace rondo {
 namespace {
 
-// What decides whether gradients travel as factors, where they have some.
-std::string link(const PlanReport& report) {
-  if (!report.workload.with_factors || report.network.hosts == 1) return {};
-  return " --env RONDO_LINK=" + rate_option(report.network.link);
+// What decides which gradients travel as factors, where --factors does not.
+std::string rates(const PlanReport& report, const Method& method) {
+  if (!report.workload.with_factors) return {};
+  if (report.by_rondo_train && !method.factors) return {};
+  std::string text;
+  if (report.network.hosts > 1)
+    text += " --env RONDO_LINK=" + rate_option(report.network.link);
+  return text +
+         " --env RONDO_FLOPS=" + number_option(report.workload.flop_rate);
 }
 
 // The batch of `rondo train` is that of all workers.
@@ -35,7 +40,7 @@ std::string run_command(const PlanReport& report) {
       method.kind == MethodKind::kServers
           ? fmt::format("--strategy ps --servers {}", method.spare)
           : fmt::format("--strategy ring --env RONDO_ALGORITHM={}{}",
-                        name_of(method.kind), link(report));
+                        name_of(method.kind), rates(report, method));
   return fmt::format("rondo run -n {}{} {} -- {}", network.workers,
                      network.hosts > 1 ? " --hosts HOSTS" : "", how,
                      program(report, method));

@@ -3,16 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 
 #include "rondo/base/units.h"
-#include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/placement/cost_model.h"
 #include "rondo/planner/median.h"
-#include "rondo/runtime/session.h"
+#include "rondo/planner/step_inputs.h"
 #include "rondo/runtime/step_times.h"
 
 namespace rondo {
@@ -21,113 +19,11 @@ namespace {
 // Of one run; a loop that depends on what is fed may never end.
 constexpr Duration kMostTime = std::chrono::minutes(10);
 
-bool is_input(const Node& node) {
-  const std::string_view op = node.op().name;
-  return op == "Placeholder" || op == "IteratorGetNext" ||
-         op.starts_with("QueueDequeue");
-}
-
 // Waits for others in a way that one step alone cannot end.
 bool is_joint(const Node& node) {
   return node.op().waits && !is_input(node) &&
          !node.op().name.starts_with("Mutex");
 }
-
-struct Input {
-  Value value;
-  Shape shape;
-  double number = 0;
-
-  // "x [32, 784] = 0.1".
-  std::string text() const {
-    return fmt::format("{} {} = {:g}", value.name(),
-                       PartialShape(shape).to_string(), number);
-  }
-};
-
-double usual_number(DType dtype) {
-  if (contains(TypeSet::kFloat, dtype)) return 0.1;
-  return dtype == DType::kBool ? 1 : 0;
-}
-
-// What a run of the step has to be given.
-class Inputs {
- public:
-  Inputs(const TrainingStep& step, int64_t batch)
-      : graph_(*step.graph), batch_(batch) {
-    for (const int id : step.needed()) {
-      Node& node = *graph_.nodes()[static_cast<size_t>(id)];
-      if (is_input(node)) nodes_.push_back(&node);
-    }
-  }
-
-  Status set(const std::vector<std::string>& feeds) {
-    for (Node* node : nodes_)
-      for (int i = 0; i < static_cast<int>(node->outputs().size()); ++i)
-        RONDO_RETURN_IF_ERROR(add(node->output(i)));
-    for (const std::string& feed : feeds) RONDO_RETURN_IF_ERROR(set_one(feed));
-    return {};
-  }
-
-  // As tensors, made by a session.
-  Result<std::vector<Feed>> feeds(Session& session) const {
-    std::vector<Feed> feeds;
-    for (const Input& input : inputs_) {
-      RONDO_ASSIGN_OR_RETURN(Tensor tensor,
-                             session.run(fill(graph_, input.shape, input.number,
-                                              input.value.dtype())));
-      feeds.push_back({input.value, std::move(tensor)});
-    }
-    return feeds;
-  }
-
-  std::string text() const {
-    std::string text;
-    for (const Input& input : inputs_)
-      text += fmt::format("{} {}", text.empty() ? "with" : ",", input.text());
-    return text.empty() ? "which takes no input" : text;
-  }
-
- private:
-  Status add(Value value) {
-    if (!value.shape().has_rank())
-      return error(Code::kInvalidArgument,
-                   "a step cannot be measured: {} has no rank; say its shape "
-                   "in the program, with None for what is open, or give the "
-                   "time of a step, such as --step-time 0.55",
-                   value.node->describe());
-    PartialShape shape = value.shape();
-    for (int i = 0; i < shape.rank(); ++i)
-      if (shape[i] == kAny) shape.set(i, batch_);
-    inputs_.push_back({value, shape.to_shape(), usual_number(value.dtype())});
-    return {};
-  }
-
-  Status set_one(const std::string& feed) {
-    const size_t equals = feed.rfind('=');
-    const std::string name = feed.substr(0, equals);
-    const std::string number =
-        equals == std::string::npos ? "" : feed.substr(equals + 1);
-    const auto input = std::ranges::find_if(
-        inputs_, [&](const Input& one) { return one.value.name() == name; });
-    if (input == inputs_.end())
-      return error(Code::kInvalidArgument,
-                   "--feed {}: the step has no input of that name; it runs {}",
-                   feed, text());
-    const char* end = number.data() + number.size();
-    const auto [rest, failed] =
-        std::from_chars(number.data(), end, input->number);
-    if (number.empty() || failed != std::errc() || rest != end)
-      return error(Code::kInvalidArgument,
-                   "--feed {}: give a number, such as {}=1", feed, name);
-    return {};
-  }
-
-  Graph& graph_;
-  const int64_t batch_;
-  std::vector<Node*> nodes_;
-  std::vector<Input> inputs_;
-};
 
 // Whether this machine could have what is certainly there at once: the
 // variables, and the largest tensor.
@@ -136,11 +32,9 @@ Status check_memory(const TrainingStep& step, int64_t batch) {
   double variables = 0, largest = 0;
   for (const Value& variable : step.graph->collection(kVariables))
     variables += costs.bytes(variable);
-  for (const int id : step.needed()) {
-    Node& node = *step.graph->nodes()[static_cast<size_t>(id)];
-    for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i)
-      largest = std::max(largest, costs.bytes(node.output(i)));
-  }
+  for (Node* node : step.needed())
+    for (int i = 0; i < static_cast<int>(node->outputs().size()); ++i)
+      largest = std::max(largest, costs.bytes(node->output(i)));
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                         static_cast<double>(sysconf(_SC_PAGESIZE));
   if (variables + largest < memory) return {};
@@ -151,15 +45,22 @@ Status check_memory(const TrainingStep& step, int64_t batch) {
                batch, bytes_text(variables + largest), bytes_text(memory));
 }
 
+// What is fed does not run, unless something waits for it to have run.
 Status check_alone(const TrainingStep& step) {
-  for (const int id : step.needed()) {
-    const Node& node = *step.graph->nodes()[static_cast<size_t>(id)];
-    if (is_joint(node))
+  for (const Node* node : step.needed()) {
+    if (is_joint(*node))
       return error(Code::kInvalidArgument,
                    "a step cannot be measured alone: {} waits for others; save "
                    "the graph of a program that runs as one process, or give "
                    "the time of a step, such as --step-time 0.55",
-                   node.describe());
+                   node->describe());
+    for (const Node* before : node->control_inputs())
+      if (is_input(*before))
+        return error(Code::kInvalidArgument,
+                     "a step cannot be measured: {} has a control dependency "
+                     "on {}, which has nothing to give here; leave it out, or "
+                     "give the time of a step, such as --step-time 0.55",
+                     node->describe(), before->describe());
   }
   return {};
 }
@@ -212,63 +113,82 @@ class NodeRuns {
 // Runs the step again and again.
 class StepRunner {
  public:
-  StepRunner(const TrainingStep& step, int threads)
+  // With operations on the devices that are here, wherever the program has
+  // them.
+  StepRunner(const TrainingStep& step, Node& start, int threads)
       : step_(step),
-        session_(*step.graph, {.intra_op_threads = threads}),
-        targets_{step.train} {
-    // No pass changes what is asked for: in a job, exchanges need it.
-    for (const GradientAndVariable& one : step.gradients)
-      if (one.gradient) targets_.push_back(one.gradient.values.node);
-  }
+        start_(start),
+        session_(*step.graph,
+                 {.intra_op_threads = threads, .allow_soft_placement = true}) {}
 
-  Status begin(const Inputs& inputs) {
-    RONDO_ASSIGN_OR_RETURN(feeds_, inputs.feeds(session_));
-    return session_
-        .run({}, {}, {&initializer(*step_.graph)}, {.timeout = kMostTime})
-        .status();
+  Status begin(const StepInputs& inputs) {
+    RONDO_ASSIGN_OR_RETURN(feeds_, inputs.tensors(session_));
+    return session_.run({}, feeds_, {&start_}, {.timeout = kMostTime}).status();
   }
   // How long each step takes: `most` of them, or fewer that take so many
   // seconds in all, but one at least.
-  Result<std::vector<double>> run(size_t most, double seconds,
-                                  NodeRuns* nodes = nullptr) {
+  Result<std::vector<double>> run(size_t most, double seconds) {
+    return repeat(most, seconds, [this] {
+      return run_once({step_.train}, {.timeout = kMostTime});
+    });
+  }
+  // Gradients are asked for by themselves, as an exchange does, so that no pass
+  // makes them part of what uses them. Passes may then do less for what they
+  // are made of, so these steps are not those whose time counts.
+  Result<NodeTimes> trace(size_t most, double seconds) {
+    std::vector<Node*> targets = {step_.train};
+    for (const GradientAndVariable& one : step_.gradients)
+      if (one.gradient) targets.push_back(one.gradient.values.node);
+    NodeRuns nodes(*step_.graph);
+    const auto traced = [&] {
+      Timeline timeline;
+      Status run =
+          run_once(targets, {.timeout = kMostTime, .timeline = &timeline});
+      nodes.add(timeline);
+      return run;
+    };
+    RONDO_RETURN_IF_ERROR(repeat(most, seconds, traced).status());
+    return nodes.times();
+  }
+
+ private:
+  Status run_once(const std::vector<Node*>& targets,
+                  const RunOptions& options) {
+    return session_.run({}, feeds_, targets, options).status();
+  }
+  template <class Run>
+  static Result<std::vector<double>> repeat(size_t most, double seconds,
+                                            const Run& run) {
     std::vector<double> took;
     const auto start = Clock::now();
     do {
-      Timeline timeline;
       const auto begin = Clock::now();
-      RONDO_RETURN_IF_ERROR(
-          session_
-              .run({}, feeds_, targets_,
-                   {.timeout = kMostTime,
-                    .timeline = nodes == nullptr ? nullptr : &timeline})
-              .status());
+      RONDO_RETURN_IF_ERROR(run());
       took.push_back(to_seconds(Clock::now() - begin));
-      if (nodes != nullptr) nodes->add(timeline);
     } while (took.size() < most && to_seconds(Clock::now() - start) < seconds);
     return took;
   }
 
- private:
   const TrainingStep& step_;
+  Node& start_;
   Session session_;
-  std::vector<Node*> targets_;
   std::vector<Feed> feeds_;
 };
 
-Result<StepProfile> run_step(const TrainingStep& step, const Inputs& inputs,
+Result<StepProfile> run_step(const TrainingStep& step, Node& start,
+                             const StepInputs& inputs,
                              const ProfileOptions& options) {
   constexpr size_t kWarmSteps = 3, kTracedSteps = 20;
   constexpr size_t kManySteps = 1'000'000;
-  StepRunner runner(step, options.threads);
+  StepRunner runner(step, start, options.threads);
   RONDO_RETURN_IF_ERROR(runner.begin(inputs));
   RONDO_RETURN_IF_ERROR(runner.run(kWarmSteps, options.seconds).status());
-  RONDO_ASSIGN_OR_RETURN(std::vector<double> took,
+  RONDO_ASSIGN_OR_RETURN(const std::vector<double> took,
                          runner.run(kManySteps, options.seconds));
-  NodeRuns nodes(*step.graph);
-  RONDO_RETURN_IF_ERROR(
-      runner.run(kTracedSteps, options.seconds, &nodes).status());
+  RONDO_ASSIGN_OR_RETURN(NodeTimes nodes,
+                         runner.trace(kTracedSteps, options.seconds));
   return StepProfile{
-      .seconds = median(took), .nodes = nodes.times(), .fed = inputs.text()};
+      .seconds = median(took), .nodes = std::move(nodes), .fed = inputs.text()};
 }
 
 }  // namespace
@@ -277,9 +197,11 @@ Result<StepProfile> profile_step(const TrainingStep& step,
                                  const ProfileOptions& options) {
   RONDO_RETURN_IF_ERROR(check_alone(step));
   RONDO_RETURN_IF_ERROR(check_memory(step, options.batch));
-  Inputs inputs(step, options.batch);
-  RONDO_RETURN_IF_ERROR(inputs.set(options.feeds));
-  auto profile = run_step(step, inputs, options);
+  Node& start = initializer(*step.graph);
+  RONDO_ASSIGN_OR_RETURN(
+      const StepInputs inputs,
+      StepInputs::of({step.train, &start}, options.batch, options.feeds));
+  auto profile = run_step(step, start, inputs, options);
   if (profile.ok()) return profile;
   return error(Code::kInvalidArgument,
                "a step cannot be measured {}: {}; where an input is wrong, "

@@ -63,10 +63,11 @@ TEST(StepProfile, EveryGradientOfAModelIsSeen) {
       const Node& gradient = *one.gradient.values.node;
       EXPECT_NE(place(gradient), profile->nodes.end())
           << model << ": " << gradient.describe();
-      for (const Value& input : gradient.inputs())
-        if (place(*input.node) != profile->nodes.end())
-          EXPECT_LT(place(*input.node), place(gradient))
-              << model << ": " << gradient.describe();
+      for (const Value& input : gradient.inputs()) {
+        if (place(*input.node) == profile->nodes.end()) continue;
+        EXPECT_LT(place(*input.node), place(gradient))
+            << model << ": " << gradient.describe();
+      }
       EXPECT_GT(clock.share(gradient), 0) << gradient.describe();
       EXPECT_LT(clock.share(gradient), 1) << gradient.describe();
       EXPECT_GT(clock.update_share(one.variable), 0) << gradient.describe();
@@ -105,10 +106,55 @@ TEST(StepProfile, InputsAreGivenByName) {
   auto profile =
       profile_step(step, {.batch = 2, .feeds = {"by=-7"}, .seconds = 0});
   EXPECT_EQ(profile.value().fed, "with x [2, 8] = 0.1, on [] = 1, by [] = -7");
+  for (const char* bad : {"by=0.5", "by=nan", "by=1e30", "on=2", "x=inf"})
+    EXPECT_THAT(said(step, {.feeds = {bad}}), HasSubstr("another number"))
+        << bad;
   EXPECT_THAT(said(step, {.feeds = {"off=1"}}),
               AllOf(HasSubstr("no input of that name"), HasSubstr("on []")));
   for (const char* bad : {"by", "by=", "by=x", "by=1x"})
     EXPECT_THAT(said(step, {.feeds = {bad}}), HasSubstr("--feed by")) << bad;
+}
+
+// What nobody said the shape of is a scalar where a number is given for it.
+TEST(StepProfile, AnInputWithoutRankMayBeAScalar) {
+  const TrainingStep step = step_of(
+      std::make_shared<Graph>(), rows_of_8,
+      [](Value y) { return y * placeholder(y.graph(), {.name = "keep"}); });
+  EXPECT_THAT(said(step), AllOf(HasSubstr("no rank"), HasSubstr("keep=1")));
+  auto profile = profile_step(step, {.feeds = {"keep=0.5"}, .seconds = 0});
+  EXPECT_THAT(profile.value().fed, HasSubstr("keep [] = 0.5"));
+}
+
+// Only what the step takes has to have a shape.
+TEST(StepProfile, OutputsThatNobodyTakesAreNotFed) {
+  const TrainingStep step = step_of([](Graph& graph) {
+    return iterator_get_next(
+        graph,
+        {{DType::kF32, PartialShape({kAny, 8})}, {DType::kF32, PartialShape()}},
+        {.iterator = "data", .name = "next"})[0];
+  });
+  EXPECT_EQ(profile_step(step, {.batch = 3, .seconds = 0}).value().fed,
+            "with next [3, 8] = 0.1");
+}
+
+TEST(StepProfile, VariablesMayStartAsWhatIsFed) {
+  const TrainingStep step =
+      step_of(std::make_shared<Graph>(), rows_of_8, [](Value y) {
+        const Value start =
+            placeholder(y.graph(), {.shape = Shape{8, 4}, .name = "embedding"});
+        return matmul(y, variable(y.graph(), start, {.name = "embedded"}));
+      });
+  EXPECT_THAT(profile_step(step, {.batch = 3, .seconds = 0}).value().fed,
+              HasSubstr("embedding [8, 4] = 0.1"));
+}
+
+TEST(StepProfile, DevicesThatAreNotHereDoNotMatter) {
+  const TrainingStep step = step_of(rows_of_8);
+  for (const auto& node : step.graph->nodes())
+    node->set_device(node->op().name == "Variable"
+                         ? "/job:ps/task:0/cpu:0"
+                         : "/job:worker/task:1/gpu:0");
+  EXPECT_EQ(said(step), "");
 }
 
 // A loop that runs as often as it is told to takes its time of a step.
@@ -149,6 +195,15 @@ TEST(StepProfile, WhatCannotRunIsExplained) {
                    })),
       AllOf(HasSubstr("waits for others"), HasSubstr("AllReduce"),
             HasSubstr("one process")));
+  const TrainingStep behind =
+      step_of(std::make_shared<Graph>(), rows_of_8, [](Value y) {
+        const FIFOQueue queue(y.graph(), {DType::kF32},
+                              {.shapes = {Shape{8}}, .name = "queue"});
+        y.node->add_control_input(*queue.dequeue_many(5)[0].node);
+        return y;
+      });
+  EXPECT_THAT(said(behind), AllOf(HasSubstr("control dependency"),
+                                  HasSubstr("QueueDequeueMany")));
   EXPECT_THAT(said(step_of(rows_of_8), {.batch = int64_t{1} << 50}),
               AllOf(HasSubstr("of memory"), HasSubstr("smaller --batch")));
 }

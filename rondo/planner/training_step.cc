@@ -1,7 +1,9 @@
 #include "rondo/planner/training_step.h"
 
 #include <map>
+#include <set>
 
+#include "rondo/graph/op.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/models/layers.h"
@@ -23,9 +25,41 @@ std::string updated_by(const Node& update) {
   return update.attrs().get<std::string>("variable");
 }
 
-std::set<int> TrainingStep::needed() const {
+bool is_input(const Node& node) {
+  const std::string_view op = node.op().name;
+  return op == "Placeholder" || op == "IteratorGetNext" ||
+         op.starts_with("QueueDequeue");
+}
+
+PartialShape with_batch(PartialShape shape, int64_t batch) {
+  if (!shape.has_rank()) return shape;
+  for (int i = 0; i < shape.rank(); ++i)
+    if (shape[i] == kAny) shape.set(i, batch);
+  return shape;
+}
+
+void settle_shapes(const TrainingStep& step, int64_t batch) {
+  for (Node* node : step.needed()) {
+    const int outputs = static_cast<int>(node->outputs().size());
+    if (is_input(*node)) {
+      for (int i = 0; i < outputs; ++i)
+        node->set_shape(i, with_batch(node->output(i).shape(), batch));
+      continue;
+    }
+    InferContext context(node->inputs(), node->attrs());
+    if (!node->op().infer(context).ok()) continue;
+    const std::vector<TensorType> found = context.take_outputs();
+    for (int i = 0; i < outputs; ++i) {
+      auto both =
+          merge(node->output(i).shape(), found[static_cast<size_t>(i)].shape);
+      if (both.ok()) node->set_shape(i, *std::move(both));
+    }
+  }
+}
+
+std::vector<Node*> needed_by(const Node& target) {
   std::set<int> needed;
-  std::vector<const Node*> look = {train};
+  std::vector<const Node*> look = {&target};
   while (!look.empty()) {
     const Node* node = look.back();
     look.pop_back();
@@ -33,8 +67,13 @@ std::set<int> TrainingStep::needed() const {
     for (const Value& input : node->inputs()) look.push_back(input.node);
     for (const Node* before : node->control_inputs()) look.push_back(before);
   }
-  return needed;
+  std::vector<Node*> nodes;
+  for (const int id : needed)
+    nodes.push_back(target.graph().nodes()[static_cast<size_t>(id)].get());
+  return nodes;
 }
+
+std::vector<Node*> TrainingStep::needed() const { return needed_by(*train); }
 
 Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                const std::string& name) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,14 +15,27 @@ struct TrainingStep {
   Node* train = nullptr;
   std::vector<GradientAndVariable> gradients;
 
-  // The ids of what a run of it needs.
-  std::set<int> needed() const;
+  // What a run of it needs.
+  std::vector<Node*> needed() const;
 };
+
+// Extents that the step's inputs leave open become `batch`, and so do those of
+// other nodes that follow from them. What does not go together with that stays
+// open.
+void settle_shapes(const TrainingStep& step, int64_t batch);
 
 // The step of a graph that was saved with its updates (ApplyMomentum, ...).
 // An error where it has none.
 Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                const std::string& name);
+
+// What a run of the node needs, in the order in which nodes were made.
+std::vector<Node*> needed_by(const Node& target);
+
+// Whether a program would feed it, or a data set or a queue fill it.
+bool is_input(const Node& node);
+// The shape with `batch` for each open extent.
+PartialShape with_batch(PartialShape shape, int64_t batch);
 
 // Whether it changes a variable by a gradient, and which one.
 bool is_update(const Node& node);

@@ -36,14 +36,17 @@ Result<FactorUse> parse_factor_use(std::string_view text) {
                "factors is \"{}\"; expected auto, on or off", text);
 }
 
-Result<double> link_rate_of(const Env& env) {
-  const auto text = env.get("RONDO_LINK");
-  if (!text) return 0.0;
-  const Result<double> rate = parse_rate(*text);
-  if (!rate.ok())
-    return error(Code::kInvalidArgument, "RONDO_LINK: {}",
-                 rate.status().message());
-  return *rate;
+Status read_rates(const Env& env, FactorOptions& options) {
+  const auto read = [&env](const char* name, auto parse, double& rate) {
+    const auto text = env.get(name);
+    if (rate > 0 || !text) return Status();
+    const Result<double> found = parse(*text);
+    if (!found.ok()) return found.status().with_context(name);
+    rate = *found;
+    return Status();
+  };
+  RONDO_RETURN_IF_ERROR(read("RONDO_LINK", parse_rate, options.link_rate));
+  return read("RONDO_FLOPS", parse_number, options.flop_rate);
 }
 
 std::optional<Factors> factors_of(Value gradient) {
@@ -97,9 +100,9 @@ bool factors_pay(const Factors& factors, const ElementSizes& wire, int ranks,
   const double gathered =
       others * (left + right) * static_cast<double>(wire.factor);
   const double link = options.link_rate > 0 ? options.link_rate : kNetworkRate;
+  const double flops = options.flop_rate > 0 ? options.flop_rate : kFlopRate;
   // And the product of what it gets.
-  return (reduced - gathered) / link >
-         2 * others * left * right / options.flop_rate;
+  return (reduced - gathered) / link > 2 * others * left * right / flops;
 }
 
 }  // namespace rondo

@@ -31,22 +31,25 @@ enum class FactorUse {
 // "auto", "on" or "off".
 RONDO_API Result<FactorUse> parse_factor_use(std::string_view text);
 
+inline constexpr double kFlopRate = 1e11;
+
 struct FactorOptions {
   FactorUse use = FactorUse::kAuto;
   // How many rows a factor has on a rank where the graph does not know: the
   // batch. 0: unknown, and then the model finds nothing cheaper.
   int64_t rows = 0;
   // What the model reckons with: bytes a second that a rank sends, and
-  // floating-point operations a second that it computes. 0: as RONDO_LINK says,
-  // or else kNetworkRate, or kMemoryRate where all ranks are on one host.
+  // floating-point operations a second that it computes. 0: what a strategy of
+  // a job is told by RONDO_LINK and RONDO_FLOPS, or else kNetworkRate, or
+  // kMemoryRate where all ranks are on one host, and kFlopRate.
   double link_rate = 0;
-  double flop_rate = 1e11;
+  double flop_rate = 0;
   bool operator==(const FactorOptions&) const = default;
 };
 
-// What RONDO_LINK says that a rank sends in a second: a rate such as 1gbit. 0
-// where it says nothing.
-RONDO_API Result<double> link_rate_of(const Env& env);
+// Rates that the options leave open become what RONDO_LINK and RONDO_FLOPS say,
+// such as 1gbit and 50G, if they do.
+RONDO_API Status read_rates(const Env& env, FactorOptions& options);
 
 // A gradient as leftᵀ·right. Both have as many rows on every rank.
 struct Factors {

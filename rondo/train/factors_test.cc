@@ -35,16 +35,22 @@ struct Layer {
   Value x, w, product;
 };
 
-TEST(Factors, TheEnvironmentMaySayTheRateOfLinks) {
-  const auto rate = [](const char* text) {
-    return link_rate_of(
-        Env(std::map<std::string, std::string>{{"RONDO_LINK", text}}));
+TEST(Factors, TheEnvironmentMaySayRates) {
+  const auto read = [](const char* name, const char* text,
+                       FactorOptions options = {}) -> Result<FactorOptions> {
+    RONDO_RETURN_IF_ERROR(read_rates(
+        Env(std::map<std::string, std::string>{{name, text}}), options));
+    return options;
   };
-  EXPECT_EQ(rate("1gbit").value(), 125e6);
-  EXPECT_EQ(link_rate_of(Env(std::map<std::string, std::string>())).value(), 0);
-  EXPECT_THAT(rate("fast").status().message(),
+  EXPECT_EQ(read("RONDO_LINK", "1gbit").value().link_rate, 125e6);
+  EXPECT_EQ(read("RONDO_FLOPS", "18.3G").value().flop_rate, 18.3e9);
+  EXPECT_EQ(read("RONDO_FLOPS", "18.3G").value().link_rate, 0);
+  EXPECT_EQ(read("RONDO_LINK", "1gbit", {.link_rate = 3}).value().link_rate, 3);
+  EXPECT_THAT(read("RONDO_LINK", "fast").status().message(),
               testing::HasSubstr(
                   "RONDO_LINK: \"fast\" is no rate: write it like 1gbit"));
+  EXPECT_THAT(read("RONDO_FLOPS", "-1").status().message(),
+              testing::HasSubstr("RONDO_FLOPS: \"-1\""));
 }
 
 TEST(Factors, OfALayerAreItsInputAndTheGradientOfItsOutput) {

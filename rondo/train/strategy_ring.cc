@@ -18,6 +18,7 @@ Status agree_on_rates(Communicator& comm, FactorOptions& factors) {
     for (int peer = 0; peer < comm.size(); ++peer)
       if (comm.transport_to(peer) == "tcp") factors.link_rate = kNetworkRate;
   }
+  if (factors.flop_rate <= 0) factors.flop_rate = kFlopRate;
   std::vector<double> rates = {factors.link_rate, factors.flop_rate};
   RONDO_RETURN_IF_ERROR(comm.allreduce(rates, {.op = ReduceOp::kMin}));
   factors.link_rate = rates[0];
@@ -67,10 +68,7 @@ Result<Strategy> Strategy::ring_of(const Env& env, const std::string& name,
                                    const HybridOptions& given,
                                    bool any_options) {
   HybridOptions options = given;
-  double& link_rate = options.ring.factors.link_rate;
-  if (link_rate == 0) {
-    RONDO_ASSIGN_OR_RETURN(link_rate, link_rate_of(env));
-  }
+  RONDO_RETURN_IF_ERROR(read_rates(env, options.ring.factors));
   const std::string& group = options.ring.group;
   JobStrategies& all = job_strategies();
   const std::lock_guard lock(all.mutex);

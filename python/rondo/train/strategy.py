@@ -219,8 +219,9 @@ class Ring(Strategy):
     With `factors`, those travel in its place: True, False, or "auto", where that
     takes less time by the number of rows that they have on a rank (`factor_rows`,
     where the graph does not know it), the bytes that a rank sends in a second
-    (`link_rate`; 0: as RONDO_LINK says, or by how ranks reach each other) and its
-    `flop_rate`. All ranks then need batches of the same size.
+    (`link_rate`; 0: as RONDO_LINK says, or by how ranks reach each other) and the
+    operations that it computes (`flop_rate`; 0: as RONDO_FLOPS says, or 1e11). All
+    ranks then need batches of the same size.
 
     With `accumulate`, so many runs of the training operation, each with a
     micro-batch, make one step: in the last of them the mean of their gradients is
@@ -242,7 +243,7 @@ class Ring(Strategy):
         factors="auto",
         factor_rows=0,
         link_rate=0.0,
-        flop_rate=1e11,
+        flop_rate=0.0,
         accumulate=1,
         join=False,
         tune_buckets=False,
