@@ -70,15 +70,15 @@ debug: setup-build
 	@$(call configure,debug)
 	cmake --build --preset debug -j $(JOBS)
 
-asan tsan: setup-build
+asan tsan: setup-lint
 	@$(call configure,$@)
 	cmake --build --preset $@ -j $(JOBS)
 	ctest --preset $@ -j $(JOBS)
 
-fuzz: setup-build setup-lint
-	@$(call configure,fuzz)
+fuzz: setup-lint
+	@$(call configure,asan)
 	cmake --build --preset fuzz -j $(JOBS)
-	scripts/fuzz build-fuzz
+	scripts/fuzz build-asan
 
 bench: setup-bench build
 	bench/compare
@@ -96,5 +96,5 @@ format: setup-lint
 	@scripts/format
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz build-lint \
+	rm -rf build build-debug build-asan build-tsan build-lint \
 	  python/rondo/*.so python/rondo/torch/*.so .pytest_cache .ruff_cache
