@@ -27,41 +27,37 @@ double first_blocks(const Network& network, double bytes) {
 }
 
 // A message's latency and the time of its first blocks, after which it can be
-// passed on.
+// passed on: between two hosts, and within one.
 double hop(const Network& network, double bytes) {
-  if (one_host(network))
-    return network.local_latency +
-           std::min(bytes, network.block) / network.local_rate;
   return network.latency + first_blocks(network, bytes) / network.link;
 }
-
-// `load` is that of all bytes.
-ExchangeCost pipelined(const Network& network, const LinkLoad& load,
-                       double depth, double bytes) {
-  return {.link_bytes = load.link,
-          .seconds = seconds_of(network, load.link, load.uplink) +
-                     depth * hop(network, bytes)};
+double local_hop(const Network& network, double bytes) {
+  return network.local_latency +
+         std::min(bytes, network.block) / network.local_rate;
 }
 
 // Each chunk is passed on block by block, so a step takes as long as its bytes
 // need, or as long as the first block of a chunk is on its way. Ranks are on
-// hosts in order, so in a step one chunk leaves each host, and each rack.
-ExchangeCost ring_steps(const Network& network, double chunk, int steps) {
+// hosts in order, so in a step one chunk leaves each host, and each rack, or
+// one of each of several rings, which share the links.
+ExchangeCost ring_steps(const Network& network, double chunk, int steps,
+                        int rings = 1) {
   const int n = network.workers;
   if (one_host(network)) {
     const double step =
-        std::max(chunk / network.local_rate, hop(network, chunk));
+        std::max(chunk / network.local_rate, local_hop(network, chunk));
     return {.worker_bytes = steps * chunk,
             .seconds = steps * step + network.local_latency};
   }
   // Of the n edges of the ring, those between hosts take longer.
-  const double within = network.local_latency +
-                        std::min(chunk, network.block) / network.local_rate;
   const double on_the_way =
-      (network.hosts * hop(network, chunk) + (n - network.hosts) * within) / n;
-  const double step = std::max(seconds_of(network, chunk, chunk), on_the_way);
-  return {.worker_bytes = steps * chunk,
-          .link_bytes = steps * chunk,
+      (network.hosts * hop(network, chunk) +
+       (n - network.hosts) * local_hop(network, chunk)) /
+      n;
+  const double all = rings * chunk;
+  const double step = std::max(seconds_of(network, all, all), on_the_way);
+  return {.worker_bytes = steps * all,
+          .link_bytes = steps * all,
           .seconds = steps * step + network.latency};
 }
 
@@ -98,13 +94,12 @@ ExchangeCost star(const Network& network, double bytes) {
   } else {
     // All the others' go to the first host and come back.
     const double elsewhere = n - network.workers_on(0);
-    const LinkLoad load{.link = elsewhere * bytes,
-                        .uplink = (n - workers_in_racks(network)[0]) * bytes};
+    const double uplink = (n - workers_in_racks(network)[0]) * bytes;
+    cost.link_bytes = elsewhere * bytes;
     // A block is back once all workers have sent theirs.
-    cost = pipelined(network, load, 1, bytes);
-    cost.seconds += network.latency + (elsewhere - 1) *
-                                          first_blocks(network, bytes) /
-                                          network.link;
+    cost.seconds = seconds_of(network, cost.link_bytes, uplink) +
+                   2 * network.latency +
+                   elsewhere * first_blocks(network, bytes) / network.link;
   }
   cost.worker_bytes = 2.0 * (n - 1) / n * bytes;
   return cost;
@@ -112,11 +107,18 @@ ExchangeCost star(const Network& network, double bytes) {
 
 ExchangeCost tree(const Network& network, const LinkLoad& each, double bytes) {
   const int n = network.workers;
-  const double depth = tree_depth(n);
-  const LinkLoad load{.link = each.link * bytes, .uplink = each.uplink * bytes};
-  ExchangeCost cost = one_host(network)
-                          ? local(network, depth * bytes, 2 * depth)
-                          : pipelined(network, load, 2 * depth, bytes);
+  ExchangeCost cost;
+  if (one_host(network)) {
+    // The root gives it to its children, one at each level.
+    cost = local(network, tree_depth(n) * bytes, 2 * each.hops);
+  } else {
+    // To the root and back.
+    cost.link_bytes = each.link * bytes;
+    cost.seconds =
+        seconds_of(network, cost.link_bytes, each.uplink * bytes) +
+        2 * (each.hops - each.local_hops) * hop(network, bytes) +
+        2 * each.local_hops * local_hop(network, bytes);
+  }
   cost.worker_bytes = 2.0 * (n - 1) / n * bytes;
   return cost;
 }
@@ -129,7 +131,7 @@ ExchangeCost butterfly(const Network& network, std::span<const LinkLoad> steps,
   ExchangeCost cost;
   for (const LinkLoad& step : steps) {
     const double seconds =
-        one_host(network)
+        step.link == 0  // all of it within hosts
             ? step.part * bytes / network.local_rate + network.local_latency
             : seconds_of(network, step.link * bytes, step.uplink * bytes) +
                   network.latency;
@@ -154,9 +156,8 @@ ExchangeCost hierarchical(const Network& network, double bytes) {
   const double slice = bytes / slices;
   Network between = network;
   between.spread(hosts, hosts);
-  // The rings of all slices share the links.
   ExchangeCost cost =
-      ring_steps(between, slice / hosts * slices, 2 * (hosts - 1));
+      ring_steps(between, slice / hosts, 2 * (hosts - 1), slices);
   cost.worker_bytes *= static_cast<double>(hosts) / network.workers;
   cost.seconds += in_memory(network, bytes);
   return cost;
@@ -170,9 +171,9 @@ ExchangeCost served_beside(const Method& method, const Network& network,
   cost.link_bytes = each.link * bytes;
   // There and back; sums leave when a part of all workers has arrived.
   cost.startup =
-      2 * network.latency + network.workers *
-                                std::min(bytes / method.spare, network.part) /
-                                network.link;
+      2 * network.latency +
+      each.senders * std::min(bytes / method.spare, network.part) /
+          network.link;
   cost.seconds =
       seconds_of(network, cost.link_bytes, each.uplink * bytes) + cost.startup;
   return cost;
@@ -273,7 +274,6 @@ ExchangeCost ExchangeCosts::of(const PlannedExchange& exchange) const {
   ExchangeCost cost =
       exchange.gather ? gather_cost(network_, bytes) : reduction(bytes);
   cost.worker_bytes *= exchange.pieces;
-  cost.link_bytes *= exchange.pieces;
   cost.seconds += (exchange.pieces - 1) * (cost.seconds - cost.startup);
   return cost;
 }

@@ -41,15 +41,29 @@ class Load {
   std::vector<double> up_, down_, rack_up_, rack_down_;
 };
 
+// What passes hosts takes longest, however many messages stay within one.
 LinkLoad tree_load(const Network& network) {
+  struct Way {
+    int between = 0, within = 0;
+    auto operator<=>(const Way&) const = default;
+  };
   Load load(network);
+  // To the root; a parent's number is below its children's.
+  std::vector<Way> ways(static_cast<size_t>(network.workers));
   for (int rank = 1; rank < network.workers; ++rank) {
     const int child = network.host_of(rank);
     const int parent = network.host_of(tree_parent(rank));
     load.send(child, parent, 1);
     load.send(parent, child, 1);
+    Way& way = ways[static_cast<size_t>(rank)];
+    way = ways[static_cast<size_t>(tree_parent(rank))];
+    ++(child == parent ? way.within : way.between);
   }
-  return load.busiest();
+  LinkLoad busiest = load.busiest();
+  const Way longest = std::ranges::max(ways);
+  busiest.hops = longest.between + longest.within;
+  busiest.local_hops = longest.within;
+  return busiest;
 }
 
 // As butterfly.cc: ranks beyond the power of two p give their vector to a
@@ -102,6 +116,9 @@ LinkLoad beside_load(const Method& method, const Network& network) {
     Place& here = hosts[static_cast<size_t>(host)];
     here.workers = network.workers_on(host);
     busiest.link = std::max(busiest.link, here.sent(n, k) / k);
+    if (here.servers > 0)
+      busiest.senders = std::max(busiest.senders,
+                                 network.workers - network.workers_on(host));
     Place& rack = racks[static_cast<size_t>(network.rack_of(host))];
     rack.workers += here.workers;
     rack.servers += here.servers;

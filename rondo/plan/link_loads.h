@@ -13,6 +13,12 @@ struct LinkLoad {
   double part = 1;    // of the vector, that a message has
   double link = 0;    // of a host, one way
   double uplink = 0;  // of a rack, one way
+  // On the longest way of the tree from a worker to the root, and of these
+  // messages those within a host.
+  int hops = 0;
+  int local_hops = 0;
+  // Most workers that send to a server beside others over its host's link.
+  int senders = 0;
 };
 
 // Of all links at once, but for the butterfly: of one step after another. Empty
