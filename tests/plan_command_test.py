@@ -47,6 +47,12 @@ def test_the_documents_numbers(tmp_path):
     assert page.count("<svg") == 2
 
 
+def test_numbers_are_decimal(tmp_path):
+    file = tmp_path / "plan.json"
+    assert plan(*document({"--workers": "010", "--json": file})).returncode == 0
+    assert json.loads(file.read_text())["network"]["workers"] == 10
+
+
 def test_a_model_by_name():
     done = plan("lenet", "--workers", "8", "--hosts", "2", "--link", "100mbit")
     assert done.returncode == 0, done.stderr
@@ -209,6 +215,8 @@ def test_a_saved_graph_is_measured(tmp_path):
         ({**JSON, "--methods": "direct"}, "workers of one host"),
         ({**JSON, "--methods": "ps 2000000000"}, "64 hosts at most"),
         ({**JSON, "--methods": "ps 2, bf16"}, "back in f32"),
+        ({**JSON, "--methods": "ps 2, factors"}, "servers get whole gradients"),
+        ({**JSON, "--methods": "ring; ring, factors"}, "no layer whose gradient"),
         ({**JSON, "--methods": "ps 5 beside workers"}, "there are 4 workers"),
         ({"--rounds": "3"}, "--check"),
     ],

@@ -65,11 +65,13 @@ Status measure_hosts(const PlanArguments& args, std::vector<Host> hosts,
     RONDO_ASSIGN_OR_RETURN(hosts, slurm_hosts(env));
     RONDO_RETURN_IF_ERROR(set_workers(hosts, options));
   }
+  // Those that --workers needs, in order.
+  if (!hosts.empty()) hosts.resize(static_cast<size_t>(options.hosts));
   if (hosts.size() < 2)
     return error(Code::kInvalidArgument,
-                 "--measure needs two hosts at least, by name: --hosts a:4,b:4 "
-                 "or --hostfile FILE; or a job: rondo run --hosts a:4,b:4 -- "
-                 "rondo plan MODEL --measure");
+                 "--measure needs workers on two hosts at least, by name: "
+                 "--hosts a:4,b:4 or --hostfile FILE; or a job: rondo run "
+                 "--hosts a:4,b:4 -- rondo plan MODEL --measure");
   launch.interface = args.interface;
   launch.ssh_command = CLI::detail::split_up(args.ssh_command);
   if (launch.ssh_command.empty())
@@ -84,8 +86,11 @@ bool in_job(const JobEnv& job, const std::vector<Host>& hosts) {
   return job.launcher != "none" && hosts.empty();
 }
 
-// Of a job's ranks only the first plans, and has the model's file.
-Result<bool> plans_here(const std::vector<Host>& hosts) {
+// Of a job that measures its links only the first rank plans: the others may
+// have neither the model's file nor the folders of what is written.
+Result<bool> plans_here(const PlanArguments& args,
+                        const std::vector<Host>& hosts) {
+  if (!args.measure) return true;
   RONDO_ASSIGN_OR_RETURN(const JobEnv job, JobEnv::from(Env::process()));
   return !in_job(job, hosts) || job.rank == 0;
 }
@@ -128,11 +133,9 @@ Status plan(PlanArguments& args) {
   // Before anything is computed or a job is started in vain. In a job, who is
   // where is known once its links were measured.
   RONDO_RETURN_IF_ERROR(predict_options_of(options).status());
-  RONDO_RETURN_IF_ERROR(check_outputs(options));
-  if (args.measure) {
-    RONDO_ASSIGN_OR_RETURN(const bool plans, plans_here(hosts));
-    if (plans) RONDO_RETURN_IF_ERROR(check_workload(options));
-  }
+  RONDO_ASSIGN_OR_RETURN(const bool plans, plans_here(args, hosts));
+  if (plans) RONDO_RETURN_IF_ERROR(check_outputs(options));
+  if (plans && args.measure) RONDO_RETURN_IF_ERROR(check_workload(options));
   if (!args.measure || options.workers)
     RONDO_RETURN_IF_ERROR(check_network(options));
   if (args.measure) {
@@ -141,17 +144,16 @@ Status plan(PlanArguments& args) {
     RONDO_RETURN_IF_ERROR(check_network(options));
   }
   RONDO_ASSIGN_OR_RETURN(PlanReport report, make_plan(options));
+  RONDO_ASSIGN_OR_RETURN(const auto methods,
+                         methods_to_check(report, options.check_methods));
   std::fputs(to_text(report).c_str(), stdout);
   if (options.check) {
     std::fflush(stdout);
-    RONDO_ASSIGN_OR_RETURN(
-        report.checked,
-        check_in_lab(report, options.check_methods, options.check_rounds));
+    RONDO_ASSIGN_OR_RETURN(report.checked,
+                           check_in_lab(report, methods, options.check_rounds));
     std::fputs(check_text(report).c_str(), stdout);
   } else if (!options.check_methods.empty()) {
     // For bench/plan, which has measured them before.
-    RONDO_ASSIGN_OR_RETURN(const auto methods,
-                           methods_to_check(report, options.check_methods));
     RONDO_ASSIGN_OR_RETURN(report.checked, predict_lab(report, methods));
   }
   RONDO_RETURN_IF_ERROR(write("--json", options.json, to_json(report)));

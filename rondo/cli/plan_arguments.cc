@@ -27,7 +27,10 @@ template <class T>
 CLI::Validator within(T least, T most, const char* what) {
   const auto check = [=](std::string& text) -> std::string {
     T number{};
-    if (read(text, number) && number >= least && number <= most) return {};
+    if (read(text, number) && number >= least && number <= most) {
+      text = fmt::format("{}", number);  // CLI11 takes 010 for 8
+      return {};
+    }
     return fmt::format("give a {} from {} to {}, not \"{}\"", what, least, most,
                        text);
   };
@@ -64,9 +67,10 @@ class PlanOptionAdder {
   // One that is not there, or zero, was not given.
   CLI::Option* whole(const char* name, auto& value, int64_t most,
                      const char* help) {
-    CLI::Option* option = command_.add_option(name, value, help)
-                              ->type_name("N")
-                              ->check(within<int64_t>(1, most, "whole number"));
+    CLI::Option* option =
+        command_.add_option(name, value, help)
+            ->type_name("N")
+            ->transform(within<int64_t>(1, most, "whole number"));
     if (value > 0) option->capture_default_str();
     return option;
   }
@@ -262,7 +266,7 @@ Status check_methods(const PlanOptions& options, const Network& network) {
     return error(Code::kInvalidArgument,
                  "--methods says what --check tries; add --check");
   RONDO_ASSIGN_OR_RETURN(const auto methods,
-                         methods_to_check({}, options.check_methods));
+                         methods_named(options.check_methods));
   for (const Method& method : methods) {
     if (method.beside && method.spare > network.workers)
       return error(Code::kInvalidArgument,

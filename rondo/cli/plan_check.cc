@@ -21,13 +21,6 @@ namespace {
 // About what a core can send and receive, through all of the lab.
 constexpr double kCoreRate = 0.5e9;
 
-// A word of a shell's command.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
-
 // A file without a name, for ranks to read: nothing is left of it when those
 // that have it open end, however they do.
 class JobFile {
@@ -74,7 +67,7 @@ std::string rack_options(const Method& method, const Network& network) {
 // whole way, since hosts see neither this process nor its descriptors.
 std::string lab_command(const std::string& rondo, const Method& method,
                         const Network& network, const JobFile& file) {
-  const std::string self = quoted(rondo);
+  const std::string self = shell_quoted(rondo);
   return fmt::format(
       "exec setpriv --pdeathsig TERM nice -n -10 {} lab with --name plan_{} "
       "--hosts {} --rate {}{} -- {} lab run -n {} --servers {}{} "
@@ -82,6 +75,14 @@ std::string lab_command(const std::string& rondo, const Method& method,
       self, getpid(), network.hosts + method.spare_machines(),
       bits(network.link), rack_options(method, network), self, network.workers,
       method.spare, method.beside ? " --beside" : "", self, file.path());
+}
+
+void warn_of_few_cores(const Network& network) {
+  if (network.hosts * network.link <= kCoreRate * available_cores()) return;
+  std::fprintf(stderr,
+               "rondo plan: %d hosts with links of %s are more than the cores "
+               "of this machine can feed; expect longer times than predicted\n",
+               network.hosts, rate_text(network.link).c_str());
 }
 
 // What the command prints; an error with the last of it where it fails.
@@ -133,22 +134,16 @@ Status can_check(const Network& network) {
   if (network.most_on_a_host() != network.least_on_a_host())
     return error(Code::kInvalidArgument,
                  "--check needs equally many workers on all hosts");
-  if (network.hosts * network.link > kCoreRate * available_cores())
-    std::fprintf(stderr,
-                 "rondo plan: %d hosts with links of %s are more than the "
-                 "cores of this machine can feed; expect longer times than "
-                 "predicted\n",
-                 network.hosts, rate_text(network.link).c_str());
   return {};
 }
 
 Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
-                                                const std::string& names,
+                                                std::span<const Method> methods,
                                                 int64_t rounds) {
   RONDO_ASSIGN_OR_RETURN(const std::string rondo, own_path());
-  RONDO_ASSIGN_OR_RETURN(const auto methods, methods_to_check(report, names));
   RONDO_ASSIGN_OR_RETURN(auto checked, predict_lab(report, methods));
   const Network network = lab_network(report.network);
+  warn_of_few_cores(report.network);
   for (CheckedMethod& one : checked) {
     const Method& method = one.method;
     std::fprintf(stderr, "rondo plan: %s in a lab, steps of about %s\n",

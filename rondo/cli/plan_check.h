@@ -8,8 +8,6 @@
 
 namespace rondo {
 
-inline constexpr int kMostHostsOfALab = 64;
-
 // Whether a lab of this machine can be this network. Needs root.
 Status can_check(const Network& network);
 
@@ -17,7 +15,7 @@ Status can_check(const Network& network);
 // what it is at. Measures so many rounds, or (0) as many as fit into some
 // seconds. For networks that can_check() lets through.
 Result<std::vector<CheckedMethod>> check_in_lab(const PlanReport& report,
-                                                const std::string& names,
+                                                std::span<const Method> methods,
                                                 int64_t rounds);
 
 // What a rank of it does: replays the step that the file tells of. Rank 0

@@ -20,13 +20,6 @@ namespace {
 
 bool is_here(const std::string& host) { return host == "localhost"; }
 
-// For a remote shell, which ssh always puts in between.
-std::string shell_quote(const std::string& word) {
-  std::string quoted = "'";
-  for (char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 Result<std::vector<std::string>> agent_command(const LaunchOptions& options,
                                                const std::string& host) {
   RONDO_ASSIGN_OR_RETURN(const std::string own, own_path());
@@ -44,7 +37,8 @@ Result<std::vector<std::string>> agent_command(const LaunchOptions& options,
   for (const char* option : {"BatchMode=yes", "ConnectTimeout=20",
                              "ServerAliveInterval=5", "ServerAliveCountMax=3"})
     command.insert(command.end(), {"-o", option});
-  command.insert(command.end(), {host, shell_quote(there) + " remote-agent"});
+  // A remote shell reads it, which ssh always puts in between.
+  command.insert(command.end(), {host, shell_quoted(there) + " remote-agent"});
   return command;
 }
 

@@ -50,6 +50,9 @@ Result<std::string> find_program(
     const std::map<std::string, std::string>& environment,
     const std::string& directory);
 
+// As one word of a shell's command.
+std::string shell_quoted(const std::string& word);
+
 // Every variable of this process, for handing on to children.
 std::map<std::string, std::string> process_environment();
 

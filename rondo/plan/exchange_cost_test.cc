@@ -235,13 +235,14 @@ TEST(Network, HostsMayHaveDifferentNumbersOfWorkers) {
   EXPECT_THAT(network.check().message(), ::testing::HasSubstr("add up"));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Networks, ExchangeCostTest,
-    ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8}, Case{5, 5},
-                      Case{16, 16}, Case{8, 2}, Case{16, 4}, Case{4, 1}, Case{3, 1},
-                      Case{5, 1},
-                      Case{4, 4, 2, 25e6}, Case{8, 8, 2, 25e6},
-                      Case{6, 2, 1, 0, {4, 2}}, Case{8, 3, 1, 0, {1, 4, 3}}));
+INSTANTIATE_TEST_SUITE_P(Networks, ExchangeCostTest,
+                         ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8},
+                                           Case{5, 5}, Case{16, 16}, Case{8, 2},
+                                           Case{16, 4}, Case{4, 1}, Case{3, 1},
+                                           Case{5, 1}, Case{4, 4, 2, 25e6},
+                                           Case{8, 8, 2, 25e6},
+                                           Case{6, 2, 1, 0, {4, 2}},
+                                           Case{8, 3, 1, 0, {1, 4, 3}}));
 
 }  // namespace
 }  // namespace rondo

@@ -71,6 +71,11 @@ Result<Method> method_named(std::string_view name) {
                    "\"{}\": servers give values back in f32; leave \", bf16\" "
                    "out",
                    name);
+    if (method.factors && method.by_keys())
+      return error(Code::kInvalidArgument,
+                   "\"{}\": servers get whole gradients; leave \", factors\" "
+                   "out",
+                   name);
     return method;
   }
   return wrong();

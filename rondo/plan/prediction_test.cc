@@ -211,6 +211,21 @@ TEST(Prediction, SweepsGoTheRightWay) {
         << curve.method;
 }
 
+// Of 6 workers on two hosts, so 4 are on two and not all on one.
+TEST(Prediction, SweepsKeepToTheWorkersOfAHost) {
+  Network network = four_hosts();
+  network.spread(6, 2);
+  const Prediction prediction = predict(network, vgg()).value();
+  network.spread(4, 2);
+  const Method ring{.kind = MethodKind::kRing};
+  const StepTimes times =
+      simulate_step(ring, network, vgg(), {.most_blocks = 0}).value();
+  const auto curve =
+      std::ranges::find(prediction.workers.curves, ring.name(), &Curve::method);
+  ASSERT_NE(curve, prediction.workers.curves.end());
+  EXPECT_EQ(curve->efficiency[1], 0.55 / times.step);
+}
+
 TEST(Prediction, TheRateNeededGivesTheEfficiency) {
   const Method ring{.kind = MethodKind::kRing};
   const auto rate = rate_for(0.75, ring, four_hosts(), vgg(), {});

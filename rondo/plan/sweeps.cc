@@ -28,8 +28,10 @@ struct Compared {
 
   Method for_workers(int workers) const {
     Method made = method;
+    // 2/49 of 49 may come to a little less than 2.
+    constexpr double kRounding = 1e-9;
     if (servers > 0)
-      made.spare = std::max(1, static_cast<int>(servers * workers));
+      made.spare = std::max(1, static_cast<int>(servers * workers + kRounding));
     return made;
   }
 };
@@ -101,8 +103,8 @@ Sweep sweep_workers(const Network& network, const Workload& workload,
   std::vector<Network> networks;
   for (int workers = 2; workers <= kMostInSweep; workers *= 2) {
     Network larger = network;
-    // One host stays one; of several, there are as many workers on each.
-    larger.spread(workers, network.hosts > 1 ? std::max(1, workers / each) : 1);
+    // One host stays one; of several, none has more workers than now.
+    larger.spread(workers, network.hosts > 1 ? (workers + each - 1) / each : 1);
     larger.racks = std::min(network.racks, larger.hosts);
     sweep.at.push_back(workers);
     networks.push_back(larger);

@@ -114,6 +114,18 @@ TEST(GraphWorkload, WhatDoesNotGoTogetherStaysOpen) {
   EXPECT_EQ(z.shape().to_string(), "[15, 2]");
 }
 
+// Reshaped, these extents would be more elements than there can be.
+TEST(GraphWorkload, WhatWouldBeTooLargeStaysOpen) {
+  const auto graph = std::make_shared<Graph>();
+  const Value x =
+      placeholder(*graph, {.shape = PartialShape({kAny, kAny, kAny, kAny})});
+  const Value y = reshape(x, {-1, 4});
+  const Value w = variable(*graph, fill(*graph, {4, 1}, 0.1), {.name = "w"});
+  GradientDescent({.learning_rate = 0.1}).minimize(reduce_mean(matmul(y, w)));
+  settle_shapes(find_step(graph, "test").value(), 1'000'000);
+  EXPECT_EQ(y.shape().to_string(), "[?, 4]");
+}
+
 TEST(GraphWorkload, EveryModelOfTrain) {
   for (const char* model : {"mlp", "lenet", "lstm", "gpt", "resnet50"}) {
     const Workload workload = of_model(model);

@@ -90,29 +90,43 @@ int hosts_of_first_rack(const Network& network, int spare) {
   return count;
 }
 
-Result<std::vector<Method>> methods_to_check(const PlanReport& report,
-                                             const std::string& names) {
+Result<std::vector<Method>> methods_named(std::string_view names) {
   std::vector<Method> methods;
-  if (names.empty()) {
-    const Method& best = recommended(report);
-    methods.push_back(best);
-    for (const bool spare : {false, true})
-      if (const auto* one = fastest(report, [&](const Method& method) {
-            return (method.spare_machines() > 0) == spare &&
-                   method.kind != best.kind;
-          }))
-        methods.push_back(one->method);
-    return methods;
-  }
   for (size_t from = 0; from <= names.size();) {
     const size_t end = std::min(names.find(';', from), names.size());
-    std::string_view name(names.data() + from, end - from);
+    std::string_view name = names.substr(from, end - from);
     while (name.starts_with(' ')) name.remove_prefix(1);
     while (name.ends_with(' ')) name.remove_suffix(1);
     RONDO_ASSIGN_OR_RETURN(const Method method, method_named(name));
     methods.push_back(method);
     from = end + 1;
   }
+  return methods;
+}
+
+Result<std::vector<Method>> methods_to_check(const PlanReport& report,
+                                             const std::string& names) {
+  std::vector<Method> methods;
+  if (names.empty()) {
+    const Method& best = recommended(report);
+    methods.push_back(best);
+    const int spare_hosts = kMostHostsOfALab - report.network.hosts;
+    for (const bool spare : {false, true})
+      if (const auto* one = fastest(report, [&](const Method& method) {
+            return (method.spare_machines() > 0) == spare &&
+                   (spare || method.kind != best.kind) &&
+                   method.spare_machines() <= spare_hosts;
+          }))
+        methods.push_back(one->method);
+    return methods;
+  }
+  RONDO_ASSIGN_OR_RETURN(methods, methods_named(names));
+  for (const Method& method : methods)
+    if (method.factors && !report.workload.with_factors)
+      return error(Code::kInvalidArgument,
+                   "--methods \"{}\": {} has no layer whose gradient is a "
+                   "product of factors; leave \", factors\" out",
+                   method.name(), report.workload.name);
   return methods;
 }
 
@@ -151,6 +165,8 @@ std::string check_sentence(const PlanReport& report) {
   const std::vector<CheckedMethod>& checked = report.checked;
   const auto& best = *std::ranges::min_element(
       checked, {}, [](const CheckedMethod& one) { return one.measured.step; });
+  if (&best == &checked.front())
+    return fmt::format("Measured, {} is the fastest.", best.method.name());
   return fmt::format(
       "Measured, {} is the fastest, and {} takes {:.2f} times as long.",
       best.method.name(), checked.front().method.name(),

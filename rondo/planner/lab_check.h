@@ -3,12 +3,15 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/planner/replay_job.h"
 #include "rondo/planner/text_table.h"
 
 namespace rondo {
+
+inline constexpr int kMostHostsOfALab = 64;
 
 struct PlanReport;
 
@@ -33,9 +36,12 @@ Network lab_network(const Network& network);
 // hosts in order and takes the spare ones from the racks in turn.
 int hosts_of_first_rack(const Network& network, int spare);
 
-// The methods of `names` ("ring; ps 2"). Without names: the recommended one,
-// the fastest of another kind that needs no spare machine, and the fastest that
-// does.
+// "ring; ps 2"
+Result<std::vector<Method>> methods_named(std::string_view names);
+
+// The methods of `names`. Without names: the recommended one, the fastest of
+// another kind that needs no spare machine, and the fastest that does; of those
+// for which a lab has hosts.
 Result<std::vector<Method>> methods_to_check(const PlanReport& report,
                                              const std::string& names);
 
@@ -43,7 +49,7 @@ Result<std::vector<Method>> methods_to_check(const PlanReport& report,
 Result<std::vector<CheckedMethod>> predict_lab(const PlanReport& report,
                                                std::span<const Method> methods);
 
-// A table of them, which was the fastest and whether the recommended one was,
+// A table of them, which was the fastest and how much longer the first took,
 // and both for a terminal.
 inline constexpr std::string_view kCheckHeading =
     "In a lab of this machine, where ranks wait instead of computing: "

@@ -168,5 +168,15 @@ TEST(PlanReport, ALabTriesServersBesideWorkersToo) {
   EXPECT_GT(methods[2].spare_machines(), 0);
 }
 
+TEST(PlanReport, ALabHasHostsForWhatItTries) {
+  PlanOptions options = document();
+  options.workers = 40;
+  const PlanReport report = make_plan(options).value();
+  const std::vector<Method> methods = methods_to_check(report, "").value();
+  EXPECT_EQ(methods.size(), 3u);
+  for (const Method& method : methods)
+    EXPECT_LE(40 + method.spare_machines(), kMostHostsOfALab) << method.name();
+}
+
 }  // namespace
 }  // namespace rondo

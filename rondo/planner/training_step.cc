@@ -15,6 +15,16 @@ bool is_sparse_update(const Node& node) {
   return node.op().name.starts_with("SparseApply");
 }
 
+// Of its outputs; none where its inputs do not go together, or are too large.
+std::vector<TensorType> inferred(const Node& node) {
+  try {
+    InferContext context(node.inputs(), node.attrs());
+    if (node.op().infer(context).ok()) return context.take_outputs();
+  } catch (const Error&) {
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_update(const Node& node) {
@@ -46,13 +56,10 @@ void settle_shapes(const TrainingStep& step, int64_t batch) {
         node->set_shape(i, with_batch(node->output(i).shape(), batch));
       continue;
     }
-    InferContext context(node->inputs(), node->attrs());
-    if (!node->op().infer(context).ok()) continue;
-    const std::vector<TensorType> found = context.take_outputs();
-    for (int i = 0; i < outputs; ++i) {
-      auto both =
-          merge(node->output(i).shape(), found[static_cast<size_t>(i)].shape);
+    for (int i = 0; const TensorType& found : inferred(*node)) {
+      auto both = merge(node->output(i).shape(), found.shape);
       if (both.ok()) node->set_shape(i, *std::move(both));
+      ++i;
     }
   }
 }
