@@ -50,10 +50,9 @@ ExchangeCost ring_steps(const Network& network, double chunk, int steps,
             .seconds = steps * step + network.local_latency};
   }
   // Of the n edges of the ring, those between hosts take longer.
-  const double on_the_way =
-      (network.hosts * hop(network, chunk) +
-       (n - network.hosts) * local_hop(network, chunk)) /
-      n;
+  const double on_the_way = (network.hosts * hop(network, chunk) +
+                             (n - network.hosts) * local_hop(network, chunk)) /
+                            n;
   const double all = rings * chunk;
   const double step = std::max(seconds_of(network, all, all), on_the_way);
   return {.worker_bytes = steps * all,
@@ -114,10 +113,9 @@ ExchangeCost tree(const Network& network, const LinkLoad& each, double bytes) {
   } else {
     // To the root and back.
     cost.link_bytes = each.link * bytes;
-    cost.seconds =
-        seconds_of(network, cost.link_bytes, each.uplink * bytes) +
-        2 * (each.hops - each.local_hops) * hop(network, bytes) +
-        2 * each.local_hops * local_hop(network, bytes);
+    cost.seconds = seconds_of(network, cost.link_bytes, each.uplink * bytes) +
+                   2 * (each.hops - each.local_hops) * hop(network, bytes) +
+                   2 * each.local_hops * local_hop(network, bytes);
   }
   cost.worker_bytes = 2.0 * (n - 1) / n * bytes;
   return cost;
@@ -163,19 +161,18 @@ ExchangeCost hierarchical(const Network& network, double bytes) {
   return cost;
 }
 
-// Servers on the workers' hosts.
+// Servers on the workers' hosts, which give `back` for what a worker sends.
 ExchangeCost served_beside(const Method& method, const Network& network,
-                           const LinkLoad& each, double bytes) {
+                           const LinkLoad& each, double bytes, double back) {
   ExchangeCost cost;
   cost.worker_bytes = bytes;
-  cost.link_bytes = each.link * bytes;
+  cost.link_bytes = each.link * bytes + each.more_link * (back - bytes);
   // There and back; sums leave when a part of all workers has arrived.
-  cost.startup =
-      2 * network.latency +
-      each.senders * std::min(bytes / method.spare, network.part) /
-          network.link;
-  cost.seconds =
-      seconds_of(network, cost.link_bytes, each.uplink * bytes) + cost.startup;
+  cost.startup = 2 * network.latency +
+                 each.senders * std::min(bytes / method.spare, network.part) /
+                     network.link;
+  const double uplink = each.uplink * bytes + each.more_uplink * (back - bytes);
+  cost.seconds = seconds_of(network, cost.link_bytes, uplink) + cost.startup;
   return cost;
 }
 
@@ -262,19 +259,50 @@ ExchangeCost ExchangeCosts::reduction(double bytes) const {
     case MethodKind::kHierarchical: return hierarchical(network_, bytes);
     case MethodKind::kServers:
     case MethodKind::kHybrid:
-      return method_.beside ? served_beside(method_, network_, loads_[0], bytes)
-                            : served(method_, network_, bytes);
+      return method_.beside
+                 ? served_beside(method_, network_, loads_[0], bytes, bytes)
+                 : served(method_, network_, bytes);
   }
   return {};
 }
 
 ExchangeCost ExchangeCosts::of(const PlannedExchange& exchange) const {
-  const double bytes =
-      exchange.bytes / exchange.pieces * (method_.bf16 ? 0.5 : 1);
-  ExchangeCost cost =
-      exchange.gather ? gather_cost(network_, bytes) : reduction(bytes);
+  const double bytes = traveling(exchange.bytes / exchange.pieces);
+  ExchangeCost cost = !exchange.gather ? reduction(bytes)
+                      : method_.by_keys()
+                          ? answered(bytes, exchange.answers(network_.workers))
+                          : gather_cost(network_, bytes);
   cost.worker_bytes *= exchange.pieces;
   cost.seconds += (exchange.pieces - 1) * (cost.seconds - cost.startup);
+  return cost;
+}
+
+double ExchangeCosts::at_once(
+    std::span<const PlannedExchange> exchanges) const {
+  double busy = 0, startup = 0, added_up = 0;
+  const auto add = [&](const ExchangeCost& cost) {
+    busy += cost.seconds - cost.startup;
+    startup = std::max(startup, cost.startup);
+  };
+  for (const PlannedExchange& exchange : exchanges) {
+    if (exchange.gather)
+      add(of(exchange));
+    else
+      added_up += traveling(exchange.bytes);
+  }
+  if (added_up > 0) add(reduction(added_up));
+  return busy + startup;
+}
+
+ExchangeCost ExchangeCosts::answered(double bytes, double answers) const {
+  const double back = answers * bytes;
+  if (network_.workers > 1 && method_.beside)
+    return served_beside(method_, network_, loads_[0], bytes, back);
+  // Links carry less to servers than back.
+  ExchangeCost cost = reduction(bytes);
+  const ExchangeCost busy = reduction(back);
+  cost.link_bytes = busy.link_bytes;
+  cost.seconds = busy.seconds - busy.startup + cost.startup;
   return cost;
 }
 

@@ -8,6 +8,7 @@
 // wait for others.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "rondo/plan/link_loads.h"
@@ -39,8 +40,17 @@ class ExchangeCosts {
   ExchangeCost reduction(double bytes) const;
   // Its pieces one after another, in the method's precision.
   ExchangeCost of(const PlannedExchange& exchange) const;
+  // Of all of them, what is added up as one vector: seconds.
+  double at_once(std::span<const PlannedExchange> exchanges) const;
 
  private:
+  // `bytes` that each worker pushes to servers, for so many times as much.
+  ExchangeCost answered(double bytes, double answers) const;
+  // In the method's precision.
+  double traveling(double bytes) const {
+    return method_.bf16 ? bytes / 2 : bytes;
+  }
+
   const Method method_;
   const Network network_;
   const std::vector<LinkLoad> loads_;

@@ -99,10 +99,6 @@ std::vector<LinkLoad> butterfly_loads(const Network& network) {
 LinkLoad beside_load(const Method& method, const Network& network) {
   struct Place {
     double workers = 0, servers = 0;
-    // That leave it for each byte of a worker and server.
-    double sent(double all, double all_servers) const {
-      return workers * (all_servers - servers) + servers * (all - workers);
-    }
   };
   std::vector<Place> hosts(static_cast<size_t>(network.hosts));
   std::vector<Place> racks(static_cast<size_t>(network.racks));
@@ -112,19 +108,25 @@ LinkLoad beside_load(const Method& method, const Network& network) {
   const double n = network.workers;
   const double k = method.spare;
   LinkLoad busiest;
+  const auto add = [&](const Place& place, double& load, double& more) {
+    const double pushes = place.workers * (k - place.servers) / k;
+    const double answers = place.servers * (n - place.workers) / k;
+    load = std::max(load, pushes + answers);
+    more = std::max({more, pushes, answers});
+  };
   for (int host = 0; host < network.hosts; ++host) {
     Place& here = hosts[static_cast<size_t>(host)];
     here.workers = network.workers_on(host);
-    busiest.link = std::max(busiest.link, here.sent(n, k) / k);
+    add(here, busiest.link, busiest.more_link);
     if (here.servers > 0)
-      busiest.senders = std::max(busiest.senders,
-                                 network.workers - network.workers_on(host));
+      busiest.senders =
+          std::max(busiest.senders, network.workers - network.workers_on(host));
     Place& rack = racks[static_cast<size_t>(network.rack_of(host))];
     rack.workers += here.workers;
     rack.servers += here.servers;
   }
   for (const Place& rack : racks)
-    busiest.uplink = std::max(busiest.uplink, rack.sent(n, k) / k);
+    add(rack, busiest.uplink, busiest.more_uplink);
   return busiest;
 }
 

@@ -27,8 +27,8 @@ class SparePlans {
   static constexpr double kElement = 4;  // bytes
 
   SparePlans(const Method& method, const Network& network, int64_t count,
-             std::span<const double> by_server)
-      : workers_(network.workers) {
+             std::span<const double> by_server, double answers)
+      : workers_(network.workers), answers_(answers) {
     const double share =
         spare_share(method, network, kElement * static_cast<double>(count));
     ring_ = count - std::llround(share * static_cast<double>(count));
@@ -43,7 +43,7 @@ class SparePlans {
     for (int i = 0; i < spare; ++i)
       if (slice(i).count > 0) plan.send(workers_ + i, slice(i), 0);
     for (int i = 0; i < spare; ++i)
-      if (slice(i).count > 0) plan.recv(workers_ + i, slice(i), 1);
+      for (const Range& answer : answers(i)) plan.recv(workers_ + i, answer, 1);
     return plan;
   }
 
@@ -55,7 +55,8 @@ class SparePlans {
     for (int worker = 0; worker < workers_; ++worker)
       added = plan.recv_reduce(worker, slice(i), 0, added);
     for (int worker = 0; worker < workers_; ++worker)
-      plan.send(worker, slice(i), 1, added);
+      for (const Range& answer : answers(i))
+        plan.send(worker, answer, 1, added);
     return plan;
   }
 
@@ -78,8 +79,20 @@ class SparePlans {
     }
   }
   const Range& slice(int i) const { return slices_[static_cast<size_t>(i)]; }
+  // As messages that are no longer than the slice, of which they are made.
+  std::vector<Range> answers(int i) const {
+    std::vector<Range> messages;
+    for (double left = answers_; left > 0; --left) {
+      Range one = slice(i);
+      if (left < 1)
+        one.count = std::llround(left * static_cast<double>(one.count));
+      if (one.count > 0) messages.push_back(one);
+    }
+    return messages;
+  }
 
   const int workers_;
+  const double answers_;
   int64_t ring_ = 0;
   std::vector<Range> slices_;  // by spare machine
 };
@@ -88,10 +101,11 @@ class SparePlans {
 
 std::vector<Plan> reduction_plans(const Method& method, const Network& network,
                                   int64_t count,
-                                  std::span<const double> by_server) {
+                                  std::span<const double> by_server,
+                                  double answers) {
   std::vector<Plan> plans;
   if (method.spare > 0) {
-    const SparePlans made(method, network, count, by_server);
+    const SparePlans made(method, network, count, by_server, answers);
     for (int rank = 0; rank < network.workers; ++rank)
       plans.push_back(made.of_worker(rank));
     for (int i = 0; i < method.spare; ++i) plans.push_back(made.of_spare(i));

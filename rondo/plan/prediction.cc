@@ -35,31 +35,6 @@ std::vector<Method> all_methods(const Network& network,
   return methods;
 }
 
-double worker_bytes(const Method& method, const Network& network,
-                    const Workload& workload) {
-  const ExchangeCosts costs(method, network);
-  double bytes = 0;
-  for (const auto& exchange : exchanges_by(method, network, workload))
-    bytes += costs.of(exchange).worker_bytes;
-  return bytes;
-}
-
-// The whole vector in one exchange; factors one by one.
-double closed_transfer(const Method& method, const Network& network,
-                       const Workload& workload) {
-  const double scale = method.bf16 ? 0.5 : 1;
-  if (!method.factors)
-    return reduction_cost(method, network, scale * workload.bytes()).seconds;
-  double seconds = 0, rest = 0;
-  for (const auto& exchange : exchanges_by(method, network, workload)) {
-    if (exchange.gather)
-      seconds += gather_cost(network, scale * exchange.bytes).seconds;
-    else
-      rest += scale * exchange.bytes;
-  }
-  return seconds + reduction_cost(method, network, rest).seconds;
-}
-
 std::vector<RateNeeded> rates_needed(const Method& method,
                                      const Network& network,
                                      const Workload& workload,
@@ -81,8 +56,11 @@ Result<MethodPrediction> predict_method(const Method& method,
                                         const Workload& workload,
                                         const PredictOptions& options) {
   MethodPrediction made{.method = method};
-  made.worker_bytes = worker_bytes(method, network, workload);
-  made.closed_transfer = closed_transfer(method, network, workload);
+  const ExchangeCosts costs(method, network);
+  const auto exchanges = exchanges_by(method, network, workload);
+  for (const PlannedExchange& exchange : exchanges)
+    made.worker_bytes += costs.of(exchange).worker_bytes;
+  made.closed_transfer = costs.at_once(exchanges);
   made.closed_efficiency =
       efficiency_of(made.closed_transfer, workload.step_seconds);
   RONDO_ASSIGN_OR_RETURN(

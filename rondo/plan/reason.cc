@@ -26,12 +26,18 @@ int rounds_of(const Method& method, int workers) {
   }
 }
 
-// What the gradients take on the busiest link, without any latency.
-double busy_seconds(const Method& method, Network network, double bytes) {
+Network without_latency(Network network) {
   network.latency = network.local_latency = 0;
   network.block = 1;
   network.part = network.hybrid_part = 1;
-  return reduction_cost(method, network, bytes).seconds;
+  return network;
+}
+
+// What the gradients take on the busiest link, without any latency.
+double busy_seconds(const Method& method, const Network& network,
+                    const Workload& workload) {
+  return ExchangeCosts(method, without_latency(network))
+      .at_once(exchanges_by(method, network, workload));
 }
 
 // The busiest link of the ring, as that of the others is called too.
@@ -39,23 +45,25 @@ struct BusiestLink {
   std::string_view name;
   double rate = 0;
 };
-BusiestLink busiest_link(const Network& network, double bytes) {
+BusiestLink busiest_link(const Network& network, const Workload& workload) {
   if (network.hosts == 1) return {"memory", network.local_rate};
   Network flat = network;
   flat.uplink = 0;
   const bool uplink =
-      network.has_uplinks() && busy_seconds(kRing, network, bytes) >
-                                   1.01 * busy_seconds(kRing, flat, bytes);
+      network.has_uplinks() && busy_seconds(kRing, network, workload) >
+                                   1.01 * busy_seconds(kRing, flat, workload);
   if (uplink) return {"a rack's uplink", network.uplink};
   return {"the busiest link", network.link};
 }
 
 // Which share of the ring's exchanges, one after another, its links are idle.
 double idle_share(const Network& network, const Workload& workload) {
+  const ExchangeCosts costs(kRing, network);
+  const ExchangeCosts quick(kRing, without_latency(network));
   double whole = 0, busy = 0;
   for (const auto& exchange : exchanges_by(kRing, network, workload)) {
-    whole += reduction_cost(kRing, network, exchange.bytes).seconds;
-    busy += busy_seconds(kRing, network, exchange.bytes);
+    whole += costs.of(exchange).seconds;
+    busy += quick.of(exchange).seconds;
   }
   return 1 - busy / whole;
 }
@@ -64,10 +72,9 @@ double idle_share(const Network& network, const Workload& workload) {
 // nor rounds speak for it.
 std::string against_ring(const Method& method, const Network& network,
                          const Workload& workload) {
-  const double bytes = workload.bytes();
-  const BusiestLink link = busiest_link(network, bytes);
-  const double own = busy_seconds(method, network, bytes);
-  const double ring = busy_seconds(kRing, network, bytes);
+  const BusiestLink link = busiest_link(network, workload);
+  const double own = busy_seconds(method, network, workload);
+  const double ring = busy_seconds(kRing, network, workload);
   const int rounds = rounds_of(method, network.workers);
   const int ring_rounds = rounds_of(kRing, network.workers);
   const std::string fewer =

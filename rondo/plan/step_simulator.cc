@@ -75,6 +75,10 @@ class StepSimulator {
   double bytes_of(const PlannedExchange& exchange) const {
     return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
   }
+  // As it is; only parameter servers get it otherwise.
+  bool around_the_ring(const PlannedExchange& exchange) const {
+    return exchange.gather && !method_.by_keys();
+  }
   // That all ranks send, about.
   double blocks() const {
     const double messages = messages_of(method_, network_);
@@ -82,11 +86,12 @@ class StepSimulator {
     double count = 0;
     for (const PlannedExchange& exchange : exchanges_) {
       const double bytes = bytes_of(exchange);
-      if (exchange.gather)
+      if (around_the_ring(exchange))
         count += n * (n - 1) * (1 + bytes / network_.block);
       else
-        count += exchange.pieces * messages +
-                 n * costs_.of(exchange).worker_bytes / network_.block;
+        count += exchange.answers(network_.workers) *
+                 (exchange.pieces * messages +
+                  n * costs_.of(exchange).worker_bytes / network_.block);
     }
     return count;
   }
@@ -154,12 +159,13 @@ class StepSimulator {
             !apart && method_.kind == MethodKind::kHybrid &&
             (operations.size() == 1 || operations.end()[-2].holds);
       };
-      if (exchange.gather) {
+      if (around_the_ring(exchange)) {
         add(gather_plans(network_, count), false);
         continue;
       }
       if (method_.kind != MethodKind::kHybrid) {
-        add(reduction_plans(method_, network_, count, exchange.by_server),
+        add(reduction_plans(method_, network_, count, exchange.by_server,
+                            exchange.answers(network_.workers)),
             false);
         continue;
       }

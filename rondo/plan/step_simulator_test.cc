@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rondo/plan/closed_forms.h"
+#include "rondo/plan/exchange_cost.h"
 
 namespace rondo {
 namespace {
@@ -185,6 +186,41 @@ TEST(StepSimulator, AServerMayGetMoreThanTheOthers) {
   EXPECT_NEAR(
       simulate_step(method, four_hosts(), workload).value().communication,
       2 * even, 0.05 * even);
+}
+
+// Rows of a table: each server gets its part of each worker's, and gives that
+// of all back to all, once where they are the same rows of a small table.
+TEST(StepSimulator, ServersGiveBackRowsOfAllWorkers) {
+  for (const auto& [table_rows, times] :
+       {std::pair{1e6, 4.0}, {2500.0, 2.5}, {500.0, 1.0}}) {
+    Workload workload = lump(0, 1);
+    workload.keys.assign(10, {.bytes = 2e6,
+                              .ready = 1,
+                              .gather = true,
+                              .rows = 1000,
+                              .table_rows = table_rows});
+    for (const int servers : {1, 2, 4})
+      for (const bool beside : {false, true}) {
+        const Method method{
+            .kind = MethodKind::kServers, .spare = servers, .beside = beside};
+        const double bytes = 20e6;
+        // Of what comes back, a server's link carries that of all; beside a
+        // worker it also carries what that pushes, and neither to itself.
+        const double link =
+            beside ? (3 * times * bytes + (servers - 1) * bytes) / servers
+                   : 4 * times * bytes / servers;
+        const double expected = link / four_hosts().link;
+        const StepTimes simulated =
+            simulate_step(method, four_hosts(), workload).value();
+        ASSERT_TRUE(simulated.by_messages);
+        EXPECT_NEAR(simulated.communication, expected, 0.15 * expected)
+            << method.name() << ", " << table_rows << " rows";
+        const ExchangeCosts costs(method, four_hosts());
+        EXPECT_NEAR(costs.at_once(workload.keys), expected, 0.15 * expected)
+            << method.name() << ", " << table_rows << " rows";
+        EXPECT_EQ(costs.of(workload.keys[0]).worker_bytes, 2e6);
+      }
+  }
 }
 
 TEST(StepSimulator, FactorsCostProducts) {

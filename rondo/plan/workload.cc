@@ -29,16 +29,23 @@ std::vector<PlannedExchange> in_pieces(double total, double first,
 
 }  // namespace
 
+double Workload::bytes() const {
+  double sum = 0;
+  for (const PlannedExchange& key : keys) sum += key.bytes;
+  return sum;
+}
+
 Workload uniform_workload(double parameters, const BucketRule& rule) {
   Workload workload;
   workload.name = "a model of that size";
   workload.parameters = parameters;
-  workload.buckets_for = [total = workload.bytes(), rule](int workers) {
+  const double total = 4 * parameters;
+  workload.buckets_for = [total, rule](int workers) {
     return in_pieces(total, rule.first,
                      rule.later ? rule.later(workers) : kPiece);
   };
   workload.buckets = workload.buckets_for(2);
-  workload.keys = in_pieces(workload.bytes(), rule.first, kPiece);
+  workload.keys = in_pieces(total, rule.first, kPiece);
   return workload;
 }
 

@@ -1,6 +1,7 @@
 // Workload: what a worker computes and exchanges in a step.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,11 +10,16 @@
 
 namespace rondo {
 
-// A tensor, a bucket of them, or a factor of a gradient.
+// A tensor, a bucket of them, some rows of a table, or a factor of a gradient.
 struct PlannedExchange {
-  double bytes = 0;     // in full precision; of a factor: this worker's rows
-  double ready = 0;     // which share of the computation is done by then
-  bool gather = false;  // a factor: it goes to all workers as it is
+  double bytes = 0;  // in full precision; of rows and factors: this worker's
+  double ready = 0;  // which share of the computation is done by then
+  // Rows or a factor: it goes to all workers as it is.
+  bool gather = false;
+  // Rows of a table, by a gradient that has no others: those of a worker, and
+  // of all the table. Servers give each worker those that anybody has changed.
+  double rows = 0;
+  double table_rows = 0;
   // Of a size that was given only: so many alike, which go one after another.
   double pieces = 1;
   // Operations that multiplying another worker's factors takes; 0 but for the
@@ -25,6 +31,14 @@ struct PlannedExchange {
   // How much of it each parameter server gets, in any unit; empty: all the
   // same.
   std::vector<double> by_server = {};
+
+  // What servers give to each of these workers for what it has pushed, in units
+  // of that: rows of several workers are seldom the same, where the table has
+  // more.
+  double answers(int workers) const {
+    if (rows == 0) return 1;
+    return std::clamp(table_rows / rows, 1.0, static_cast<double>(workers));
+  }
 };
 
 // How large buckets are may depend on the number of workers.
@@ -53,7 +67,8 @@ struct Workload {
   FactorExchanges with_factors;
   double flop_rate = 1e11;  // of a worker
 
-  double bytes() const { return 4 * parameters; }
+  // Of a worker's gradients.
+  double bytes() const;
 };
 
 // How gradients of small tensors are cut into buckets: bytes of the first one,

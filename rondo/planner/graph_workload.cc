@@ -56,16 +56,26 @@ class ExchangeReader {
     PlannedExchange exchange;
     for (const size_t i : members) {
       const Gradient& gradient = step_.gradients[i].gradient;
-      exchange.gather = gradient.sparse();
-      exchange.bytes +=
-          gradient.sparse()
-              ? costs_.bytes(gradient.values) + costs_.bytes(gradient.indices)
-              : bytes_of_variable(step_.gradients[i]);
+      if (gradient.sparse())
+        add_rows(step_.gradients[i], exchange);
+      else
+        exchange.bytes += bytes_of_variable(step_.gradients[i]);
       exchange.ready =
           std::max(exchange.ready, clock_.share(*gradient.values.node));
       exchange.update += clock_.update_share(step_.gradients[i].variable);
     }
     return exchange;
+  }
+
+  // Strategies exchange rows of one variable together, and nothing else.
+  void add_rows(const GradientAndVariable& one,
+                PlannedExchange& exchange) const {
+    const Value& indices = one.gradient.indices;
+    exchange.gather = true;
+    exchange.rows =
+        costs_.bytes(indices) / static_cast<double>(size_of(indices.dtype()));
+    exchange.table_rows = static_cast<double>(one.variable.shape()[0]);
+    exchange.bytes = costs_.bytes(one.gradient.values) + costs_.bytes(indices);
   }
 
   PlannedExchange factor(const Value& value, const ExchangePlan& plan,

@@ -8,6 +8,7 @@
 
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
+#include "rondo/graph/ops/gathering.h"
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
@@ -124,6 +125,32 @@ TEST(GraphWorkload, WhatWouldBeTooLargeStaysOpen) {
   GradientDescent({.learning_rate = 0.1}).minimize(reduce_mean(matmul(y, w)));
   settle_shapes(find_step(graph, "test").value(), 1'000'000);
   EXPECT_EQ(y.shape().to_string(), "[?, 4]");
+}
+
+// Of a table of words, the rows that a batch has used.
+TEST(GraphWorkload, ATableHasRows) {
+  const auto graph = std::make_shared<Graph>();
+  const Value words = placeholder(
+      *graph, {.dtype = DType::kI64, .shape = PartialShape({kAny, 5})});
+  const Value table = variable(*graph, fill(*graph, {10'000, 16}, 0.1));
+  const Value w = variable(*graph, fill(*graph, {16, 1}, 0.1));
+  const Value found = reshape(embedding_lookup(table, words), {-1, 16});
+  GradientDescent({.learning_rate = 0.1})
+      .minimize(reduce_mean(matmul(found, w)));
+  const Workload workload = estimated(find_step(graph, "test").value());
+  const double rows = 32 * 5, bytes = rows * (4 * 16 + 8);
+  for (const auto& exchanges : {workload.keys_for(2), workload.buckets}) {
+    ASSERT_EQ(exchanges.size(), 2u);
+    const PlannedExchange& one =
+        *std::ranges::max_element(exchanges, {}, &PlannedExchange::rows);
+    EXPECT_TRUE(one.gather);
+    EXPECT_EQ(one.bytes, bytes);
+    EXPECT_EQ(one.rows, rows);
+    EXPECT_EQ(one.answers(4), 4);
+    EXPECT_EQ(one.answers(1000), 10'000 / rows);
+  }
+  EXPECT_EQ(workload.parameters, 160'016);
+  EXPECT_EQ(workload.bytes(), bytes + 4 * 16);
 }
 
 TEST(GraphWorkload, EveryModelOfTrain) {

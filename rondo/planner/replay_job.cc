@@ -36,6 +36,8 @@ std::string ReplayJob::to_json() const {
     list.push_back({{"bytes", one.bytes},
                     {"ready", one.ready},
                     {"gather", one.gather},
+                    {"rows", one.rows},
+                    {"table_rows", one.table_rows},
                     {"flops", one.flops},
                     {"update", one.update}});
   const ordered_json object = {{"method", method.name()},
@@ -60,6 +62,8 @@ Result<ReplayJob> ReplayJob::from_json(const std::string& text) {
       made.exchanges.push_back({.bytes = one.at("bytes"),
                                 .ready = one.at("ready"),
                                 .gather = one.at("gather"),
+                                .rows = one.at("rows"),
+                                .table_rows = one.at("table_rows"),
                                 .flops = one.at("flops"),
                                 .update = one.at("update")});
     return made;

@@ -31,7 +31,7 @@ struct ReplayTimes {
   double communication = 0;  // of all exchanges, when all are ready at once
   double step = 0;
   double worker_bytes = 0;  // that a worker sent in a step, through its network
-  int rounds = 0;  // of whose later half `communication` is the median
+  int rounds = 0;           // of whose later half `communication` is the median
 
   std::string to_json() const;
   static Result<ReplayTimes> from_json(const std::string& text);

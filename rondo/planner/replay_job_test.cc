@@ -9,14 +9,18 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ReplayJob, ComesBackFromItsText) {
-  ReplayJob job{
-      .method = {.kind = MethodKind::kServers, .spare = 2},
-      .computation = 0.55,
-      .seconds_per_flop = 0.25,
-      .slowness = {1, 1.5},
-      .exchanges = {{.bytes = 1e6, .ready = 0.5, .update = 0.25},
-                    {.bytes = 4, .ready = 1, .gather = true, .flops = 8}},
-      .rounds = 3};
+  ReplayJob job{.method = {.kind = MethodKind::kServers, .spare = 2},
+                .computation = 0.55,
+                .seconds_per_flop = 0.25,
+                .slowness = {1, 1.5},
+                .exchanges = {{.bytes = 1e6, .ready = 0.5, .update = 0.25},
+                              {.bytes = 4,
+                               .ready = 1,
+                               .gather = true,
+                               .rows = 3,
+                               .table_rows = 9,
+                               .flops = 8}},
+                .rounds = 3};
   const ReplayJob read = ReplayJob::from_json(job.to_json()).value();
   EXPECT_EQ(read.method, job.method);
   EXPECT_EQ(read.computation, 0.55);
@@ -29,6 +33,8 @@ TEST(ReplayJob, ComesBackFromItsText) {
   EXPECT_EQ(read.exchanges[0].update, 0.25);
   EXPECT_EQ(read.exchanges[1].flops, 8);
   EXPECT_TRUE(read.exchanges[1].gather);
+  EXPECT_EQ(read.exchanges[1].rows, 3);
+  EXPECT_EQ(read.exchanges[1].table_rows, 9);
 }
 
 TEST(ReplayJob, IsThatOfTheWorkload) {

@@ -109,26 +109,62 @@ class InOrder final : public ReplayedExchanges {
   Begun begun_;
 };
 
+// Rows of a table that a worker pushes; their places are numbers of 64 bits.
+struct PushedRows {
+  int64_t count = 0;
+  int64_t table = 0;  // of them, as many as all workers push at most
+  int64_t width = 0;
+
+  PushedRows(const PlannedExchange& exchange, int workers)
+      : count(std::llround(exchange.rows)),
+        table(std::llround(exchange.answers(workers) * exchange.rows)),
+        width(std::max<int64_t>(
+            1, std::llround((exchange.bytes / exchange.rows - 8) / 4))) {}
+};
+
 // Each exchange is a key of parameter servers, which make the mean of it. So no
 // values have to be given to them first; what an optimizer would do to a part
-// is done while the next one arrives.
+// is done while the next one arrives. Rows of a table have an optimizer that
+// changes nothing, and no worker has the same ones as another, while the table
+// has enough.
 class ByKeys final : public ReplayedExchanges {
  public:
   ByKeys(const ReplayJob& job, std::unique_ptr<KvWorker> worker)
       : job_(job), worker_(std::move(worker)), memory_(memory_for(job)) {}
 
-  Status add_keys() {
+  Status add_keys(Communicator& comm) {
     // In one list, as a strategy adds a graph's variables: how they are divided
     // among servers follows from all of them.
     std::vector<Key> keys;
-    for (size_t i = 0; i < job_.exchanges.size(); ++i)
-      keys.push_back(key(name_of(i), elements_of(job_.exchanges[i])));
+    rows_.resize(job_.exchanges.size());
+    for (size_t i = 0; i < job_.exchanges.size(); ++i) {
+      const PlannedExchange& exchange = job_.exchanges[i];
+      if (exchange.rows == 0) {
+        keys.push_back(key(name_of(i), elements_of(exchange)));
+        continue;
+      }
+      const PushedRows rows(exchange, comm.size());
+      keys.push_back({.name = name_of(i),
+                      .dtype = DType::kF32,
+                      .shape = {rows.table, rows.width},
+                      .by_rows = true,
+                      .optimizer = KvOptimizer::gradient_descent(0)});
+      rows_[i] = {places_of(rows, comm),
+                  slice(memory_, 0, memory_.dtype(), {rows.count, rows.width})};
+    }
     RONDO_RETURN_IF_ERROR(worker_->add(keys));
-    return worker_->add({key("warm-up", kWarmUpElements)});
+    RONDO_RETURN_IF_ERROR(worker_->add({key("warm-up", kWarmUpElements)}));
+    return set_tables(keys, comm);
   }
 
   Status begin(size_t i) override {
-    push_pull(name_of(i), elements_of(job_.exchanges[i]));
+    const PlannedExchange& exchange = job_.exchanges[i];
+    if (exchange.rows == 0) {
+      push_pull(name_of(i), elements_of(exchange));
+      return {};
+    }
+    worker_->push_pull_rows(name_of(i), rows_[i].indices, rows_[i].rows,
+                            std::make_shared<KvRows>(), {.done = begun_.add()});
     return {};
   }
   Result<std::vector<Clock::time_point>> finish() override {
@@ -147,6 +183,28 @@ class ByKeys final : public ReplayedExchanges {
             .shape = {count},
             .reduces = ReduceOp::kAvg};
   }
+  static Tensor places_of(const PushedRows& rows, const Communicator& comm) {
+    Tensor places = Tensor::empty({rows.count}, DType::kI64);
+    int64_t place = comm.rank();
+    for (int64_t& one : places.span<int64_t>()) {
+      one = place % rows.table;
+      place += comm.size();
+    }
+    return places;
+  }
+  // Before anybody pushes; from then on only what was pushed comes back.
+  Status set_tables(const std::vector<Key>& keys, Communicator& comm) {
+    RONDO_RETURN_IF_ERROR(comm.barrier());
+    for (const Key& key : keys) {
+      if (!key.by_rows) continue;
+      if (comm.rank() == 0)
+        RONDO_RETURN_IF_ERROR(
+            worker_->set(key.name, Tensor::full(key.shape, 0.0F), {})
+                .wait(Deadline::never()));
+      RONDO_RETURN_IF_ERROR(worker_->know_rows(key.name));
+    }
+    return comm.barrier();
+  }
   // What comes is what was there.
   void push_pull(const std::string& name, int64_t count) {
     const Tensor tensor = first_of(memory_, count);
@@ -156,6 +214,7 @@ class ByKeys final : public ReplayedExchanges {
   const ReplayJob& job_;
   const std::unique_ptr<KvWorker> worker_;
   const Tensor memory_;
+  std::vector<KvRows> rows_;  // that this worker pushes, by exchange
   Begun begun_;
 };
 
@@ -184,7 +243,7 @@ Result<ReplayPlace> ReplayPlace::connect(const Env& env, const ReplayJob& job) {
   RONDO_ASSIGN_OR_RETURN(place.comm, Communicator::world(std::move(settings)));
   if (method.by_keys()) {
     auto keys = std::make_unique<ByKeys>(job, std::move(servers));
-    RONDO_RETURN_IF_ERROR(keys->add_keys());
+    RONDO_RETURN_IF_ERROR(keys->add_keys(place.comm));
     place.exchanges = std::move(keys);
     return place;
   }
