@@ -43,8 +43,8 @@ std::vector<RateNeeded> rates_needed(const Method& method,
   for (const double efficiency : kEfficiencies)
     rates.push_back(
         {efficiency,
-         ring_rate_for(efficiency, workload.bytes(), network.workers,
-                       workload.step_seconds),
+         ring_rate_for(efficiency, workload.bytes_of_ring(network.workers),
+                       network.workers, workload.step_seconds),
          rate_for(efficiency, method, network, workload, options.step)});
   return rates;
 }

@@ -35,6 +35,13 @@ double Workload::bytes() const {
   return sum;
 }
 
+double Workload::bytes_of_ring(int workers) const {
+  double sum = 0;
+  for (const PlannedExchange& key : keys)
+    sum += key.gather ? key.bytes * workers / 2 : key.bytes;
+  return sum;
+}
+
 Workload uniform_workload(double parameters, const BucketRule& rule) {
   Workload workload;
   workload.name = "a model of that size";

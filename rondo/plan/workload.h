@@ -69,6 +69,9 @@ struct Workload {
 
   // Of a worker's gradients.
   double bytes() const;
+  // So many, added up around a ring, would take as long: rows go around once,
+  // and whole.
+  double bytes_of_ring(int workers) const;
 };
 
 // How gradients of small tensors are cut into buckets: bytes of the first one,

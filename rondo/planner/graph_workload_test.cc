@@ -12,6 +12,7 @@
 #include "rondo/graph/ops/matrix.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
+#include "rondo/plan/closed_forms.h"
 #include "rondo/planner/model_workload.h"
 
 namespace rondo {
@@ -151,6 +152,9 @@ TEST(GraphWorkload, ATableHasRows) {
   }
   EXPECT_EQ(workload.parameters, 160'016);
   EXPECT_EQ(workload.bytes(), bytes + 4 * 16);
+  // 3 times those of a worker and 2 * 3/4 of the others.
+  EXPECT_NEAR(ring_bytes(workload.bytes_of_ring(4), 4), 3 * bytes + 1.5 * 64,
+              1e-6);
 }
 
 TEST(GraphWorkload, EveryModelOfTrain) {

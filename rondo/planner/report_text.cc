@@ -25,8 +25,8 @@ std::string heading(const PlanReport& report) {
 std::string closed_line(const PlanReport& report) {
   const Workload& workload = report.workload;
   const Network& network = report.network;
-  const double transfer =
-      ring_seconds(workload.bytes(), network.workers, network.link);
+  const double transfer = ring_seconds(workload.bytes_of_ring(network.workers),
+                                       network.workers, network.link);
   return fmt::format(
       "By the closed form of the ring, a link for each worker and nothing "
       "hidden: Tt = {}, Tp = {}, P = {}\n",
