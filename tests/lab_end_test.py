@@ -45,6 +45,24 @@ def test_up_that_is_killed_leaves_nothing():
     wait_until(lambda: not traces(name), 60, lambda: str(traces(name)))
 
 
+def test_a_lab_that_is_half_built_is_none():
+    name = f"{NAME}_h"
+    building = subprocess.Popen([LAB, "up", "--hosts", "50", "--name", name])
+    held = lambda: [t for t in traces(name) if t.startswith("/proc")]  # noqa: E731
+    try:
+        wait_until(held, 20, lambda: "it does not begin")
+        building.send_signal(signal.SIGSTOP)
+        for place in (["h49"], ["all"], ["-n", "50"]):
+            done = lab("run", "--name", name, *place, "--", "true", check=False)
+            assert done.returncode == 1 and "lacks a host" in done.stderr
+        assert f"{name}: 50 hosts" in lab("list").stdout
+        assert "(broken)" in lab("list").stdout
+    finally:
+        building.kill()
+        building.wait()
+    gone(name)
+
+
 @pytest.mark.parametrize("place", [["h0"], ["all"], ["-n", "2", "--servers", "1"]])
 def test_programs_end_with_a_run_that_is_killed(place):
     name = f"{NAME}_r"
