@@ -140,3 +140,31 @@ with LabHosts(2, "none") as hosts:
         running.kill()
         running.communicate()
     gone(name)
+
+
+def test_all_are_down_also_those_whose_state_is_lost():
+    names = [f"{NAME}_l{i}" for i in range(3)]
+    # In a /run of its own, so that no other lab of this machine goes down.
+    steps = f"""
+        mount -t tmpfs lab-test /run && mkdir /run/lock || exit
+        for lab in {" ".join(names)}; do "{LAB}" up --hosts 1 --name $lab; done
+        : > /run/rondo-lab/{names[0]}/state.json
+        echo '[]' > /run/rondo-lab/{names[1]}/state.json
+        rm -r /run/rondo-lab/{names[2]}
+        "{LAB}" down --all
+        echo left: $(ls /run/netns)
+        for lab in {" ".join(names)}; do "{LAB}" down --name $lab; done
+    """
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", steps],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    up = [f"{name}: 1 hosts" for name in names]
+    *said, left = done.stdout.splitlines()
+    assert [line.split(",")[0] for line in said] == up
+    assert left == "left:", done.stderr
+    for name in names:
+        assert f"no lab '{name}'" in done.stderr
+        gone(name)
