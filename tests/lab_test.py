@@ -1,15 +1,18 @@
 """rondo lab: hosts that are as separate as machines, and no trace after."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 
 import pytest
-from labs import LAB, lab, needs_root, traces
-from ranks import RONDO
+from labs import LAB, commands_in, lab, needs_root, traces
+from ranks import RONDO, wait_until
 
 NAME = f"test_{os.getpid()}"
 
@@ -45,12 +48,28 @@ def on(host, *command, name=NAME, check=True):
     return lab("run", "--name", name, host, "--", *command, check=check)
 
 
-def start(host, *command, name=NAME):
+def start(host, *command, name=NAME, **popen):
+    place = host if isinstance(host, list) else [host]
     return subprocess.Popen(
-        [LAB, "run", "--name", name, host, "--", *command],
+        [LAB, "run", "--name", name, *place, "--", *command],
         stdout=subprocess.PIPE,
         text=True,
+        **popen,
     )
+
+
+# Says which signals it gets, up to SIGTERM.
+SIGNALS = """
+import signal
+seen = {signal.SIGINT, signal.SIGHUP, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, seen)
+print("ready", flush=True)
+number = 0
+while number != signal.SIGTERM:
+    number = signal.sigwait(seen)
+    print(number.name, flush=True)
+raise SystemExit(7)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +319,115 @@ def test_a_program_that_is_not_there_is_named(hosts):
         done = lab("run", "--name", NAME, *place, "--", "nosuch", check=False)
         assert done.returncode == 127
         assert "'nosuch' was not found" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["h0", ["-n", "2"]], ids=str)
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+def test_a_program_gets_each_signal_once(hosts, place, send):
+    running = start(place, "python3", "-c", SIGNALS, start_new_session=True)
+    count = 1 if place == "h0" else 2
+
+    def said():
+        lines = [running.stdout.readline() for _ in range(count)]
+        return {line.split(": ")[-1].strip() for line in lines}
+
+    try:
+        assert said() == {"ready"}
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            send(running.pid, number)
+            assert said() == {number.name}
+        assert running.communicate(timeout=20)[0] == ""
+        assert running.returncode == 7
+    finally:
+        running.kill()
+
+
+def in_terminal(*command):
+    """Its process, and the file that is its terminal's other end."""
+    pid, end = pty.fork()
+    if pid == 0:
+        os.execv(LAB, [str(LAB), "run", "--name", NAME, "h0", "--", *command])
+    return pid, open(end, "r+b", buffering=0)
+
+
+def read_until(terminal, word):
+    text = b""
+    while word not in text:
+        assert select.select([terminal], [], [], 30)[0], text
+        text += terminal.read(1000)
+    return text
+
+
+def test_a_program_in_a_terminal_gets_each_signal_once(hosts):
+    pid, terminal = in_terminal("python3", "-c", SIGNALS)
+    with terminal:
+        read_until(terminal, b"ready")
+        for _ in range(3):
+            terminal.write(b"\x03")
+            assert read_until(terminal, b"SIGINT").count(b"SIGINT") == 1
+        os.kill(pid, signal.SIGHUP)
+        assert b"SIGINT" not in read_until(terminal, b"SIGHUP")
+        os.kill(pid, signal.SIGTERM)
+        assert b"SIGHUP" not in read_until(terminal, b"SIGTERM")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+def test_a_shell_has_the_terminal(hosts):
+    pid, terminal = in_terminal("bash", "--norc", "-i")
+    with terminal:
+        terminal.write(b"sleep 600\n")
+        wait_until(lambda: ["sleep", "600"] in commands_in(NAME), 20, lambda: "?")
+        terminal.write(b"\x03")  # for the one in front
+        terminal.write(b"echo $(hostname)-$((6 * 7))\nexit 5\n")
+        said = read_until(terminal, b"h0-42")
+        assert b"job control" not in said
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+
+
+def test_a_signal_while_programs_are_started_is_for_all_of_them(hosts, tmp_path):
+    fifo = tmp_path / "input"
+    os.mkfifo(fifo)
+    running = start(["-n", "3", "--input", str(fifo)], "python3", "-c", SIGNALS.strip())
+    words = ["python3", "-c", SIGNALS.strip()]
+
+    def ended():
+        # A program's start waits till someone writes.
+        os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+        return running.poll() is not None
+
+    try:
+        os.close(os.open(fifo, os.O_WRONLY))
+        wait_until(lambda: words in commands_in(NAME), 20, lambda: "no program")
+        running.send_signal(signal.SIGTERM)
+        with contextlib.suppress(OSError):  # none reads any more
+            wait_until(ended, 30, lambda: str(commands_in(NAME)))
+        said = running.communicate(timeout=30)[0]
+    finally:
+        running.kill()
+    # Of the program, if it knew of the signal already; else of the signal.
+    assert running.returncode in (7, 128 + signal.SIGTERM)
+    assert "2: " not in said and words not in commands_in(NAME)
+
+
+def test_what_a_program_leaves_behind_is_not_waited_for(hosts):
+    lines = "sleep 600 & seq 5000; printf end"
+    for place in (["all"], ["-n", "3"]):
+        done = lab("run", "--name", NAME, *place, "--", "sh", "-c", lines)
+        said = done.stdout.splitlines()
+        assert len(said) == 3 * 5001
+        assert sum(line.endswith(": end") for line in said) == 3
+
+
+def test_a_lab_goes_down_while_nobody_reads_what_its_programs_say():
+    name = f"{NAME}_y"
+    lab("up", "--hosts", "2", "--name", name, "--rate", "none")
+    try:
+        running = start("all", "yes", name=name)
+        running.stdout.readline()
+    finally:
+        lab("down", "--name", name)
+    assert running.communicate(timeout=20)[0].endswith(": y\n")
+    assert running.returncode == 128 + signal.SIGKILL
 
 
 def on_ranks(count, *command):
