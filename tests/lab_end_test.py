@@ -45,6 +45,29 @@ def test_up_that_is_killed_leaves_nothing():
     wait_until(lambda: not traces(name), 60, lambda: str(traces(name)))
 
 
+@pytest.mark.parametrize("verb", ["up", "with"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_being_built_ends_with_signals_as_often_as_they_come(verb, number):
+    name = f"{NAME}_{verb}{number}"
+    building = subprocess.Popen(
+        [LAB, verb, "--hosts", "100", "--name", name]
+        + (["--", "sleep", "600"] if verb == "with" else []),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+    def ended():
+        os.killpg(building.pid, number)
+        return building.poll() is not None
+
+    wait_until(lambda: traces(name), 20, lambda: "it does not begin")
+    wait_until(ended, 60, lambda: str(traces(name)))
+    assert building.stderr.read() == ""
+    assert building.returncode == 128 + number
+    assert traces(name) == []
+
+
 def test_a_lab_that_is_half_built_is_none():
     name = f"{NAME}_h"
     building = subprocess.Popen([LAB, "up", "--hosts", "50", "--name", name])
