@@ -7,7 +7,7 @@ import subprocess
 
 from programs import ROOT, ProgramError, end, run_together
 
-LAB = ROOT / "scripts" / "lab"
+LAB = ROOT / "lab" / "lab"
 PORT = 29400  # the hosts are new, so any port is free
 
 

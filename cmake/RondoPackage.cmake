@@ -147,8 +147,9 @@ install(TARGETS rondo EXPORT rondoTargets
 if(TARGET rondo_cli)
   install(TARGETS rondo_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
   # What `rondo lab` runs.
-  install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/lab
-    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo USE_SOURCE_PERMISSIONS
+    PATTERN __pycache__ EXCLUDE)
 endif()
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_dir})
 configure_package_config_file(

@@ -9,7 +9,7 @@ import pytest
 from processes_test import every_collective, figures
 from ranks import ROOT, wait_until
 
-LAB = ROOT / "scripts" / "lab"
+LAB = ROOT / "lab" / "lab"
 NAME = f"hosts_{os.getpid()}"
 
 pytestmark = pytest.mark.skipif(

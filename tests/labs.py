@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from ranks import ROOT
 
-LAB = ROOT / "scripts" / "lab"
+LAB = ROOT / "lab" / "lab"
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="network namespaces need root"

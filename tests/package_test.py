@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 import pytest
+from labs import needs_root
 from ranks import BUILD, clean_env, mpirun
 
 SOURCE = pathlib.Path(__file__).parent / "package"
@@ -53,6 +54,12 @@ def test_rondo_run(prefix, outside):
     assert run(prefix / "bin/rondo", "run", "-n", 3, "--", outside) == (
         "[0] " + result(3)
     )
+
+
+@needs_root
+def test_rondo_lab(prefix):
+    command = ["lab", "with", "--hosts", 2, "--", "sh", "-c", "echo $LAB_HOSTS hosts"]
+    assert run(prefix / "bin/rondo", *command) == "2 hosts\n"
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])

@@ -17,7 +17,7 @@ struct Unit {
   double factor;
 };
 
-// scripts/lab reads rates in the same way.
+// lab/rates.py reads rates in the same way.
 constexpr Unit kRates[] = {
     {"bit", 1.0 / 8},   {"kbit", 1e3 / 8},     {"mbit", 1e6 / 8},
     {"gbit", 1e9 / 8},  {"tbit", 1e12 / 8},    {"B", 1},

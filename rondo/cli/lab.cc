@@ -34,7 +34,7 @@ Result<std::string> find_script() {
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   const auto prefix = self.parent_path().parent_path();
   std::string places;
-  for (const char* place : {"libexec/rondo/lab", "scripts/lab"}) {
+  for (const char* place : {"libexec/rondo/lab/lab", "lab/lab"}) {
     const auto path = prefix / place;
     if (std::filesystem::exists(path, failed)) return path.string();
     places += fmt::format("{}{}", places.empty() ? "" : " or ", path.string());

@@ -19,7 +19,7 @@ constexpr double kAcknowledgement = 66 / (2 * kFrame);
 constexpr double kSegmentAcknowledgement = 66 / (45 * kFrame);
 constexpr double kLabLatency = 40e-6;
 constexpr double kLabBurst = 2e-3;
-// A socket's buffer of 320 KiB, as scripts/lab has it, holds five segments.
+// A socket's buffer of 320 KiB, as lab/hosts.py has it, holds five segments.
 constexpr double kLabWindow = 5 * kSegment;
 // What Linux lets a socket have in its host's queue: two segments; or what it
 // would send in a millisecond at its pace, which is two to four times the rate

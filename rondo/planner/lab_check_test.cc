@@ -8,7 +8,7 @@ namespace rondo {
 namespace {
 
 // The hosts of ranks and of servers as a lab with this many hosts in its first
-// rack chooses them (hosts_of_job of scripts/lab): by rack.
+// rack chooses them (hosts_of_job of lab/job.py): by rack.
 std::pair<std::vector<int>, std::vector<int>> racks_in_lab(int hosts, int spare,
                                                            int first) {
   int left[] = {first, hosts + spare - first};
