@@ -161,25 +161,42 @@ ExchangeCost hierarchical(const Network& network, double bytes) {
   return cost;
 }
 
-// Servers on the workers' hosts, which give `back` for what a worker sends.
+// Bytes that a worker gives to servers, and gets of them. Links carry the more
+// of both one way and the less the other.
+struct Traded {
+  double less = 0;
+  double more = 0;
+  Traded(double bytes, double back)
+      : less(std::min(bytes, back)), more(std::max(bytes, back)) {}
+};
+
+// Servers on the workers' hosts.
 ExchangeCost served_beside(const Method& method, const Network& network,
                            const LinkLoad& each, double bytes, double back) {
+  const Traded traded(bytes, back);
+  if (one_host(network)) {
+    ExchangeCost cost =
+        local(network, network.workers * traded.more / method.spare, 2);
+    cost.worker_bytes = bytes;
+    return cost;
+  }
+  const double beyond = traded.more - traded.less;
   ExchangeCost cost;
   cost.worker_bytes = bytes;
-  cost.link_bytes = each.link * bytes + each.more_link * (back - bytes);
+  cost.link_bytes = each.link * traded.less + each.more_link * beyond;
   // There and back; sums leave when a part of all workers has arrived.
   cost.startup = 2 * network.latency +
                  each.senders * std::min(bytes / method.spare, network.part) /
                      network.link;
-  const double uplink = each.uplink * bytes + each.more_uplink * (back - bytes);
+  const double uplink = each.uplink * traded.less + each.more_uplink * beyond;
   cost.seconds = seconds_of(network, cost.link_bytes, uplink) + cost.startup;
   return cost;
 }
 
 // A share is traded with spare machines: workers give numbers and get sums. The
 // rest goes around the ring.
-ExchangeCost served(const Method& method, const Network& network,
-                    double bytes) {
+ExchangeCost served_apart(const Method& method, const Network& network,
+                          double bytes, double back) {
   const double n = network.workers;
   const double k = method.spare;
   const double share = spare_share(method, network, bytes);
@@ -188,11 +205,12 @@ ExchangeCost served(const Method& method, const Network& network,
     ring =
         ring_steps(network, (1 - share) * bytes / n, 2 * (network.workers - 1));
   if (share == 0) return ring;
+  const Traded traded(share * bytes, share * back);
   ExchangeCost cost;
   cost.worker_bytes = share * bytes + ring.worker_bytes;
   cost.link_bytes =
-      std::max(network.most_on_a_host() * share * bytes + ring.link_bytes,
-               n * share * bytes / k);
+      std::max(network.most_on_a_host() * traded.more + ring.link_bytes,
+               n * traded.more / k);
   double uplink = 0;
   const std::vector<int> racks = workers_in_racks(network);
   for (size_t rack = 0; rack < racks.size(); ++rack) {
@@ -200,10 +218,12 @@ ExchangeCost served(const Method& method, const Network& network,
     // Spare machines go to the racks in turn.
     const double spare = std::ceil((k - static_cast<double>(rack)) /
                                    static_cast<double>(racks.size()));
+    const double given = workers * (k - spare) / k;
+    const double answered = spare * (n - workers) / k;
     uplink = std::max(
-        uplink,
-        share * bytes / k * (workers * (k - spare) + spare * (n - workers)) +
-            ring.worker_bytes);
+        uplink, (given + answered) * traded.less +
+                    std::max(given, answered) * (traded.more - traded.less) +
+                    ring.worker_bytes);
   }
   // There and back; sums leave when a part of all workers has arrived.
   const double part = std::min(share * bytes / k, spare_part(method, network));
@@ -258,52 +278,46 @@ ExchangeCost ExchangeCosts::reduction(double bytes) const {
     case MethodKind::kDirect: return {.seconds = in_memory(network_, bytes)};
     case MethodKind::kHierarchical: return hierarchical(network_, bytes);
     case MethodKind::kServers:
-    case MethodKind::kHybrid:
-      return method_.beside
-                 ? served_beside(method_, network_, loads_[0], bytes, bytes)
-                 : served(method_, network_, bytes);
+    case MethodKind::kHybrid: return served(bytes, bytes);
   }
   return {};
 }
 
+ExchangeCost ExchangeCosts::served(double bytes, double back) const {
+  if (network_.workers == 1) return {};
+  return method_.beside
+             ? served_beside(method_, network_, loads_[0], bytes, back)
+             : served_apart(method_, network_, bytes, back);
+}
+
 ExchangeCost ExchangeCosts::of(const PlannedExchange& exchange) const {
-  const double bytes = traveling(exchange.bytes / exchange.pieces);
-  ExchangeCost cost = !exchange.gather ? reduction(bytes)
-                      : method_.by_keys()
-                          ? answered(bytes, exchange.answers(network_.workers))
-                          : gather_cost(network_, bytes);
+  const double bytes = exchange.traveling(method_.bf16) / exchange.pieces;
+  ExchangeCost cost =
+      !exchange.gather ? reduction(bytes)
+      : method_.by_keys()
+          ? served(bytes, exchange.answers(network_.workers) * bytes)
+          : gather_cost(network_, bytes);
   cost.worker_bytes *= exchange.pieces;
+  cost.link_bytes *= exchange.pieces;
   cost.seconds += (exchange.pieces - 1) * (cost.seconds - cost.startup);
   return cost;
 }
 
 double ExchangeCosts::at_once(
     std::span<const PlannedExchange> exchanges) const {
-  double busy = 0, startup = 0, added_up = 0;
+  double busy = 0, startup = 0, vector = 0;
   const auto add = [&](const ExchangeCost& cost) {
     busy += cost.seconds - cost.startup;
     startup = std::max(startup, cost.startup);
   };
   for (const PlannedExchange& exchange : exchanges) {
-    if (exchange.gather)
+    if (exchange.gather || method_.by_keys())
       add(of(exchange));
     else
-      added_up += traveling(exchange.bytes);
+      vector += exchange.traveling(method_.bf16);
   }
-  if (added_up > 0) add(reduction(added_up));
+  if (vector > 0) add(reduction(vector));
   return busy + startup;
-}
-
-ExchangeCost ExchangeCosts::answered(double bytes, double answers) const {
-  const double back = answers * bytes;
-  if (network_.workers > 1 && method_.beside)
-    return served_beside(method_, network_, loads_[0], bytes, back);
-  // Links carry less to servers than back.
-  ExchangeCost cost = reduction(bytes);
-  const ExchangeCost busy = reduction(back);
-  cost.link_bytes = busy.link_bytes;
-  cost.seconds = busy.seconds - busy.startup + cost.startup;
-  return cost;
 }
 
 ExchangeCost reduction_cost(const Method& method, const Network& network,

@@ -40,16 +40,13 @@ class ExchangeCosts {
   ExchangeCost reduction(double bytes) const;
   // Its pieces one after another, in the method's precision.
   ExchangeCost of(const PlannedExchange& exchange) const;
-  // Of all of them, what is added up as one vector: seconds.
+  // Seconds of all of them: of one vector, but for rows and factors, and for
+  // servers' keys.
   double at_once(std::span<const PlannedExchange> exchanges) const;
 
  private:
-  // `bytes` that each worker pushes to servers, for so many times as much.
-  ExchangeCost answered(double bytes, double answers) const;
-  // In the method's precision.
-  double traveling(double bytes) const {
-    return method_.bf16 ? bytes / 2 : bytes;
-  }
+  // `bytes` that each worker gives to servers, and `back` that it gets.
+  ExchangeCost served(double bytes, double back) const;
 
   const Method method_;
   const Network network_;

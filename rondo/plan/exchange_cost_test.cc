@@ -108,10 +108,10 @@ TEST_P(ExchangeCostTest, SecondsAreThoseOfTheMessages) {
 TEST_P(ExchangeCostTest, SecondsOfSmallMessages) {
   for (const Method& method : methods_for(network())) {
     const double bytes = 16 << 10;
-    const double cost =
-        ExchangeCosts(method, network())
-            .of({.bytes = bytes, .pieces = method.by_keys() ? kKeys : 1.0})
-            .seconds;
+    const int keys = method.by_keys() ? kKeys : 1;
+    const std::vector<PlannedExchange> exchanges(static_cast<size_t>(keys),
+                                                 {.bytes = bytes / keys});
+    const double cost = ExchangeCosts(method, network()).at_once(exchanges);
     const double expected = simulated(method, network(), bytes);
     EXPECT_LE(cost, 1.4 * expected) << method.name();
     EXPECT_GE(cost, 0.5 * expected) << method.name();
@@ -183,6 +183,7 @@ TEST(ExchangeCost, PiecesGoOneAfterAnother) {
     const ExchangeCost one = costs.of({.bytes = 25e6});
     const ExchangeCost ten = costs.of({.bytes = 250e6, .pieces = 10});
     EXPECT_NEAR(ten.worker_bytes, 10 * one.worker_bytes, 1) << method.name();
+    EXPECT_NEAR(ten.link_bytes, 10 * one.link_bytes, 1) << method.name();
     EXPECT_NEAR(ten.seconds, 10 * one.seconds - 9 * one.startup, 1e-6)
         << method.name();
   }

@@ -13,8 +13,9 @@ struct LinkLoad {
   double part = 1;    // of the vector, that a message has
   double link = 0;    // of a host, one way
   double uplink = 0;  // of a rack, one way
-  // With servers beside workers: of both, for each byte that a worker gets back
-  // beyond those that it sent.
+  // With servers beside workers: of both, for each byte that a worker sends
+  // beyond those that it gets back, or gets beyond those that it sends. At
+  // most, where hosts are unequal.
   double more_link = 0;
   double more_uplink = 0;
   // On the longest way of the tree from a worker to the root, and of these

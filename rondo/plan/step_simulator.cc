@@ -73,7 +73,7 @@ class StepSimulator {
                        std::move(own));
   }
   double bytes_of(const PlannedExchange& exchange) const {
-    return method_.bf16 ? exchange.bytes / 2 : exchange.bytes;
+    return exchange.traveling(method_.bf16);
   }
   // As it is; only parameter servers get it otherwise.
   bool around_the_ring(const PlannedExchange& exchange) const {
@@ -89,7 +89,7 @@ class StepSimulator {
       if (around_the_ring(exchange))
         count += n * (n - 1) * (1 + bytes / network_.block);
       else
-        count += exchange.answers(network_.workers) *
+        count += (1 + exchange.answers(network_.workers)) / 2 *
                  (exchange.pieces * messages +
                   n * costs_.of(exchange).worker_bytes / network_.block);
     }
@@ -131,7 +131,7 @@ class StepSimulator {
                                   std::vector<Plan> plans,
                                   double computation) const {
     SimulatedOperation operation;
-    operation.element_bytes = method_.bf16 ? 2 : 4;
+    operation.element_bytes = method_.bf16 && exchange.rows == 0 ? 2 : 4;
     operation.plans = std::move(plans);
     for (const double slow : slowness_)
       operation.ready.push_back(exchange.ready * computation * slow);

@@ -188,27 +188,34 @@ TEST(StepSimulator, AServerMayGetMoreThanTheOthers) {
       2 * even, 0.05 * even);
 }
 
+Workload of_rows(double rows, double table_rows) {
+  Workload workload = lump(0, 1);
+  workload.keys.assign(10, {.bytes = 2e6,
+                            .ready = 1,
+                            .gather = true,
+                            .rows = rows,
+                            .table_rows = table_rows});
+  workload.buckets = workload.keys;
+  return workload;
+}
+
 // Rows of a table: each server gets its part of each worker's, and gives that
-// of all back to all, once where they are the same rows of a small table.
+// of all back to all; but no more than the table has.
 TEST(StepSimulator, ServersGiveBackRowsOfAllWorkers) {
   for (const auto& [table_rows, times] :
-       {std::pair{1e6, 4.0}, {2500.0, 2.5}, {500.0, 1.0}}) {
-    Workload workload = lump(0, 1);
-    workload.keys.assign(10, {.bytes = 2e6,
-                              .ready = 1,
-                              .gather = true,
-                              .rows = 1000,
-                              .table_rows = table_rows});
+       {std::pair{1e6, 4.0}, {2500.0, 2.5}, {100.0, 0.1}}) {
+    const Workload workload = of_rows(1000, table_rows);
     for (const int servers : {1, 2, 4})
       for (const bool beside : {false, true}) {
         const Method method{
             .kind = MethodKind::kServers, .spare = servers, .beside = beside};
-        const double bytes = 20e6;
-        // Of what comes back, a server's link carries that of all; beside a
-        // worker it also carries what that pushes, and neither to itself.
+        const double bytes = 20e6, more = std::max(1.0, times);
+        // A server's link carries that of all; beside a worker also what that
+        // pushes and gets, but neither of itself.
         const double link =
-            beside ? (3 * times * bytes + (servers - 1) * bytes) / servers
-                   : 4 * times * bytes / servers;
+            beside ? (3 * more + (servers - 1) * std::min(1.0, times)) * bytes /
+                         servers
+                   : 4 * more * bytes / servers;
         const double expected = link / four_hosts().link;
         const StepTimes simulated =
             simulate_step(method, four_hosts(), workload).value();
@@ -221,6 +228,42 @@ TEST(StepSimulator, ServersGiveBackRowsOfAllWorkers) {
         EXPECT_EQ(costs.of(workload.keys[0]).worker_bytes, 2e6);
       }
   }
+}
+
+// What goes from rack to rack, pushes and answers, is not the same both ways.
+TEST(StepSimulator, RowsAndServersInRacks) {
+  const Network network{.workers = 8,
+                        .hosts = 8,
+                        .link = 125e6,
+                        .latency = 0,
+                        .racks = 2,
+                        .uplink = 25e6};
+  const Workload workload = of_rows(1000, 1e6);
+  for (const int servers : {1, 2, 4, 8})
+    for (const bool beside : {false, true}) {
+      const Method method{
+          .kind = MethodKind::kServers, .spare = servers, .beside = beside};
+      const double simulated =
+          simulate_step(method, network, workload).value().communication;
+      EXPECT_NEAR(ExchangeCosts(method, network).at_once(workload.keys),
+                  simulated, 0.15 * simulated)
+          << method.name();
+    }
+}
+
+TEST(StepSimulator, RowsTravelInFullPrecision) {
+  const Method half{.kind = MethodKind::kRing, .bf16 = true};
+  const Workload workload = of_rows(1000, 1e6);
+  const auto bytes = [&](const Method& method) {
+    return ExchangeCosts(method, four_hosts())
+        .of(workload.buckets[0])
+        .worker_bytes;
+  };
+  EXPECT_EQ(bytes(half), bytes(kRing));
+  const auto communication = [&](const Method& method) {
+    return simulate_step(method, four_hosts(), workload).value().communication;
+  };
+  EXPECT_EQ(communication(half), communication(kRing));
 }
 
 TEST(StepSimulator, FactorsCostProducts) {

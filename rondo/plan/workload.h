@@ -33,11 +33,14 @@ struct PlannedExchange {
   std::vector<double> by_server = {};
 
   // What servers give to each of these workers for what it has pushed, in units
-  // of that: rows of several workers are seldom the same, where the table has
-  // more.
+  // of that: no two workers have the same rows, while the table has enough.
   double answers(int workers) const {
     if (rows == 0) return 1;
-    return std::clamp(table_rows / rows, 1.0, static_cast<double>(workers));
+    return std::min(table_rows / rows, static_cast<double>(workers));
+  }
+  // Bytes that travel; rows do so in full precision.
+  double traveling(bool bf16) const {
+    return bf16 && rows == 0 ? bytes / 2 : bytes;
   }
 };
 

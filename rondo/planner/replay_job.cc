@@ -69,6 +69,11 @@ Result<ReplayJob> ReplayJob::from_json(const std::string& text) {
     return made;
   });
   RONDO_RETURN_IF_ERROR(job.status());
+  for (const PlannedExchange& one : job->exchanges)
+    if (one.rows != 0 && (one.rows < 1 || one.table_rows < 1))
+      return error(Code::kInvalidArgument,
+                   "this is not a step to replay: {} rows of a table of {}",
+                   one.rows, one.table_rows);
   RONDO_ASSIGN_OR_RETURN(job->method, method_named(method));
   return job;
 }

@@ -87,7 +87,8 @@ class InOrder final : public ReplayedExchanges {
       exchange_->begin_all_reduce({tensor}, {.wire = wire_}, done);
       return {};
     }
-    const Status status = exchange_->all_gather(tensor, wire_, allocator_);
+    const Status status = exchange_->all_gather(
+        tensor, what.rows > 0 ? DType::kF32 : wire_, allocator_);
     done(status);
     return status;
   }
@@ -112,12 +113,13 @@ class InOrder final : public ReplayedExchanges {
 // Rows of a table that a worker pushes; their places are numbers of 64 bits.
 struct PushedRows {
   int64_t count = 0;
-  int64_t table = 0;  // of them, as many as all workers push at most
+  int64_t table = 0;  // of them, as many as all workers push
   int64_t width = 0;
 
   PushedRows(const PlannedExchange& exchange, int workers)
       : count(std::llround(exchange.rows)),
-        table(std::llround(exchange.answers(workers) * exchange.rows)),
+        table(std::max<int64_t>(
+            1, std::llround(exchange.answers(workers) * exchange.rows))),
         width(std::max<int64_t>(
             1, std::llround((exchange.bytes / exchange.rows - 8) / 4))) {}
 };
@@ -125,8 +127,8 @@ struct PushedRows {
 // Each exchange is a key of parameter servers, which make the mean of it. So no
 // values have to be given to them first; what an optimizer would do to a part
 // is done while the next one arrives. Rows of a table have an optimizer that
-// changes nothing, and no worker has the same ones as another, while the table
-// has enough.
+// changes nothing, and no two workers have the same ones, while the table has
+// enough.
 class ByKeys final : public ReplayedExchanges {
  public:
   ByKeys(const ReplayJob& job, std::unique_ptr<KvWorker> worker)
