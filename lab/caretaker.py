@@ -3,25 +3,64 @@
 import contextlib
 import fcntl
 import os
+import time
 
 from errors import LabError
 from hosts import Lab
-from processes import held_signals, ignore_signals
+from processes import held_signals, ignore_signals, is_stopped
 from shape import differences
+
+LOCK = "/run/rondo-lab.lock"
+LOCK_SECONDS = 600  # for what others build; one lab of many hosts takes a minute
 
 
 @contextlib.contextmanager
 def locked():
     """One `up` or `down` at a time on this machine."""
-    with open("/run/lock/rondo-lab.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        lock = open(LOCK, "a+")
+    except OSError as error:
+        raise LabError(f"{LOCK}: {error.strerror}") from None
+    with lock:
+        end = time.monotonic() + LOCK_SECONDS
+        while not taken(lock):
+            holder = pid_in(lock)
+            stopped = holder and is_stopped(holder)
+            if stopped or time.monotonic() > end:
+                raise LabError(
+                    f"process {holder} builds or removes a lab and "
+                    + ("is stopped" if stopped else "does not come to an end")
+                    + f"; let it go on (kill -CONT {holder}), or end it"
+                )
+            time.sleep(0.05)
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
         yield
 
 
-def bring_up(name, shape):
+def taken(lock):
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def pid_in(lock):
+    lock.seek(0)
+    text = lock.read().strip()
+    return int(text) if text.isdigit() else None
+
+
+def bring_up(name, shape, token, fresh=False):
+    """A lab of that shape: one that is there, unless it has to be `fresh`, or a new
+    one, which `token` tells from others of its name."""
     # A caretaker comes to its end after the lock does, which it may need.
     with contextlib.ExitStack() as stack, locked():
         lab = Lab(name)
+        if fresh and lab.state:
+            raise LabError(f"lab '{name}' is already up; choose another --name")
         if lab.alive():
             differs = differences(lab.state, shape)
             if not differs:
@@ -31,9 +70,9 @@ def bring_up(name, shape):
                 f"--name {name} first, or choose another --name"
             )
         lab.down()  # what an interrupted run may have left
-        keep = stack.enter_context(caretaker(name))
+        keep = stack.enter_context(caretaker(name, token))
         try:
-            lab.up(shape)
+            lab.up(shape, token)
         except BaseException:
             ignore_signals()
             lab.down()
@@ -44,7 +83,7 @@ def bring_up(name, shape):
 
 
 @contextlib.contextmanager
-def caretaker(name):
+def caretaker(name, token):
     """While this is entered, the lab goes down with this process, however it
     ends: a child waits for the end of a pipe. Yields what calls that off."""
     read, write = os.pipe()
@@ -64,7 +103,7 @@ def caretaker(name):
             os.closerange(3, read)
             os.closerange(read + 1, 1 << 10)
             if not os.read(read, 1):
-                take_down(name)
+                take_down(name, token)
             code = 0
         finally:
             os._exit(code)
@@ -78,10 +117,13 @@ def caretaker(name):
         raise LabError(f"lab '{name}' did not go down: rondo lab down --name {name}")
 
 
-def take_down(name):
-    """Whether there was such a lab."""
+def take_down(name, token=None):
+    """Whether there was such a lab. With a token: not if it is another one that has
+    the name by now."""
     with locked():
         lab = Lab(name)
+        if token and lab.state and lab.state["token"] != token:
+            return False
         there = lab.there()
         lab.down()
     return there

@@ -25,7 +25,7 @@ from errors import LabError, ProgramError, UsageError
 from processes import (
     FORWARDED,
     child_of,
-    die_with_parent,
+    dying_with,
     end,
     handle_signals,
     held_signals,
@@ -64,7 +64,7 @@ class Lab:
         self.file = self.folder / "state.json"
         try:
             # Labs of before there were racks say nothing of them.
-            known = {"topology": "switch", "uplink": "none"}
+            known = {"topology": "switch", "uplink": "none", "token": ""}
             self.state = known | json.loads(self.file.read_text())
             self.state.setdefault("first_rack", half_of(self.state["hosts"]))
         except (OSError, ValueError, TypeError, KeyError):
@@ -88,10 +88,11 @@ class Lab:
             start_time(h["pid"]) == h["start"] for h in holders
         )
 
-    def up(self, shape):
+    def up(self, shape, token):
         """Builds the lab, while there is a caretaker."""
         self.state = {
             "name": self.name,
+            "token": token,
             "number": free_number(),
             **shape,
             "holders": [],
@@ -246,8 +247,8 @@ class Lab:
         """Ends what runs in the lab and removes it; a missing lab is fine."""
         for holder in (self.state or {}).get("holders", []):
             end(holder["pid"], holder["start"])
-        for pid in processes_with(str(self.folder / "hosts")):
-            end(pid, start_time(pid))  # started, but not noted any more
+        for pid, start in processes_with(HOLDER, str(self.folder / "hosts")):
+            end(pid, start)  # started, but not noted any more
         for netns in self.namespaces():
             if netns == self.netns("br"):
                 # Deleted here rather than with the namespace, whose removal
@@ -274,11 +275,18 @@ class Lab:
             LAB_ADDRESS=self.address(index),
             **(variables or {}),
         )
-        here = os.getcwd()
+        try:
+            here = os.getcwd()
+        except OSError:
+            raise LabError(
+                "the folder that this is run in is gone; cd to another"
+            ) from None
         namespaces = f"/proc/{self.state['holders'][index]['pid']}/ns"
 
+        die = dying_with(os.getpid())
+
         def begin():
-            die_with_parent()
+            die()
             for name in NAMESPACES:
                 join(f"{namespaces}/{name}")
             os.chdir(here)
@@ -292,6 +300,8 @@ class Lab:
         try:
             return subprocess.Popen(command, env=environment, preexec_fn=begin, **popen)
         except OSError as error:
+            if not self.alive():
+                raise LabError(f"host h{index} is gone") from None
             raise ProgramError(
                 f"{command[0]} cannot be run: {error.strerror}"
             ) from None

@@ -33,7 +33,7 @@ def tool(*args):
             args,
             capture_output=True,
             text=True,
-            preexec_fn=die_with_parent,
+            preexec_fn=dying_with(os.getpid()),
             close_fds=False,
         )
     if done.returncode:
@@ -50,42 +50,74 @@ def join(path):
             raise OSError(code, os.strerror(code), path)
 
 
-def die_with_parent():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def dying_with(parent):
+    """What a child calls to end with its parent, which it may not see from a host."""
+
+    def begin():
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() not in (parent, 0):
+            os._exit(1)
+
+    return begin
 
 
-def start_time(pid):
-    """A process's start, which with its pid names it beyond reuse; or None."""
+def stat_of(pid):
+    """The fields of /proc/PID/stat behind the command's name: its state, its parent,
+    ...; or None."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    fields = stat[stat.rindex(")") + 2 :].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    return stat[stat.rindex(")") + 2 :].split()
+
+
+def start_time(pid):
+    """A process's start, which with its pid names it beyond reuse; or None."""
+    fields = stat_of(pid)
+    return None if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def parent_of(pid):
+    fields = stat_of(pid)
+    return int(fields[1]) if fields else None
+
+
+def is_stopped(pid):
+    fields = stat_of(pid)
+    return bool(fields) and fields[0] == "T"
+
+
+def all_processes():
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
 
 
 def child_of(pid):
     """The one child of `pid`, or None."""
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        with contextlib.suppress(OSError, ValueError):
-            stat = pathlib.Path(f"/proc/{entry}/stat").read_text()
-            if int(stat[stat.rindex(")") + 2 :].split()[1]) == pid:
-                return int(entry)
-    return None
+    return next((child for child in all_processes() if parent_of(child) == pid), None)
 
 
-def processes_with(word):
-    """Those that have it among their arguments, but for this one."""
+def processes_with(*words):
+    """Those that have them among their arguments, with their starts."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            with contextlib.suppress(OSError):
-                words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes()
-                if word.encode() in words.split(b"\0"):
-                    found.append(int(entry))
+    for pid in all_processes():
+        start = start_time(pid)
+        with contextlib.suppress(OSError):
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if {word.encode() for word in words} <= set(line.split(b"\0")):
+                found.append((pid, start))
     return found
+
+
+def parents_outside(holder):
+    """Of what was started on a holder's host: the processes that wait for its end."""
+    namespaces = {}
+    for pid in all_processes():
+        with contextlib.suppress(OSError):
+            namespaces[pid] = os.readlink(f"/proc/{pid}/ns/pid")
+    host = namespaces.get(holder)
+    here = [pid for pid in namespaces if pid != holder and namespaces[pid] == host]
+    parents = {parent_of(pid) for pid in here}
+    return [pid for pid in parents if namespaces.get(pid) not in (None, host)]
 
 
 def end(pid, start):
@@ -93,10 +125,19 @@ def end(pid, start):
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:
-            if start_time(pid) == start:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
-                if not select.select([handle], [], [], 10)[0]:
-                    raise LabError(f"process {pid} does not end")
+            if start_time(pid) != start:
+                return
+            parents = parents_outside(pid)
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            # It ends when those have noticed that their children have.
+            for parent in filter(is_stopped, parents):
+                os.kill(parent, signal.SIGCONT)
+            if not select.select([handle], [], [], 10)[0]:
+                waiting = ", ".join(map(str, parents))
+                raise LabError(
+                    f"process {pid} does not end; what runs on its host "
+                    f"is waited for by {waiting}: end that"
+                )
         finally:
             os.close(handle)
 

@@ -37,7 +37,7 @@ def opened(file):
     try:
         return open(file or os.devnull, "rb")
     except OSError as error:
-        raise UsageError(f"--input {file}: {error.strerror}") from None
+        raise UsageError(f"--input {file or os.devnull}: {error.strerror}") from None
 
 
 def run_one(lab, index, command):
@@ -52,7 +52,10 @@ def run_one(lab, index, command):
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     while child.poll() is None:
         came = signal.sigwaitinfo(awaited)
-        from_terminal = terminal and came.si_code > 0  # the kernel's, not of `kill`
+        # The kernel's, not of `kill`. A hang-up is for who leads the session only.
+        from_terminal = terminal and came.si_code > 0
+        if came.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid():
+            from_terminal = False
         if came.si_signo != signal.SIGCHLD and not from_terminal:
             os.kill(child.pid if terminal else -child.pid, came.si_signo)
     return exit_code(child.returncode)

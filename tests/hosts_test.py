@@ -6,21 +6,13 @@ import re
 import subprocess
 
 import pytest
+from labs import LAB, lab, needs_root
 from processes_test import every_collective, figures
-from ranks import ROOT, wait_until
+from ranks import wait_until
 
-LAB = ROOT / "lab" / "lab"
 NAME = f"hosts_{os.getpid()}"
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="network namespaces need root"
-)
-
-
-def lab(*arguments):
-    done = subprocess.run([LAB, *arguments], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+pytestmark = needs_root
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +20,7 @@ def addresses():
     """Of three hosts whose links carry 1 Gbit/s."""
     lab("up", "--hosts", "3", "--name", NAME, "--rate", "1gbit")
     try:
-        shown = lab("run", "--name", NAME, "h0", "--", "printenv", "LAB_ADDRESS")
+        shown = lab("run", "--name", NAME, "h0", "--", "printenv", "LAB_ADDRESS").stdout
         prefix = shown.strip().rpartition(".")[0]
         yield [f"{prefix}.{i + 1}" for i in range(3)]
     finally:
@@ -154,7 +146,7 @@ def test_interface_of_the_lab(hosts, addresses):
 
 
 def test_ipv6_between_hosts(hosts):
-    listed = json.loads(lab("list", "--json"))
+    listed = json.loads(lab("list", "--json").stdout)
     assert listed, "the lab is up"
     job = hosts.start(
         [0, 1], "allreduce:f32:100000", env={"RONDO_INTERFACE": "fd77::/16"}

@@ -21,6 +21,16 @@ def gone(name):
     wait_until(lambda: not commands_in(name), 20, lambda: str(commands_in(name)))
 
 
+def in_own_run(steps):
+    """Runs shell commands where no other lab of this machine is to be seen."""
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs lab /run || exit\n{steps}"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
 def test_with_cleans_up_when_it_is_killed():
     name = f"{NAME}_k"
     running = subprocess.Popen(
@@ -93,6 +103,7 @@ def test_programs_end_with_a_run_that_is_killed(place):
     try:
         running = subprocess.Popen(
             [LAB, "run", "--name", name, *place, "--", "sleep", "600"],
+            env=dict(os.environ, LAB_RONDO=str(RONDO)),
             stdout=subprocess.PIPE,
         )
         programs = 1 if place == ["h0"] else 3
@@ -168,8 +179,7 @@ with LabHosts(2, "none") as hosts:
 def test_all_are_down_also_those_whose_state_is_lost():
     names = [f"{NAME}_l{i}" for i in range(3)]
     # In a /run of its own, so that no other lab of this machine goes down.
-    steps = f"""
-        mount -t tmpfs lab-test /run && mkdir /run/lock || exit
+    done = in_own_run(f"""
         for lab in {" ".join(names)}; do "{LAB}" up --hosts 1 --name $lab; done
         : > /run/rondo-lab/{names[0]}/state.json
         echo '[]' > /run/rondo-lab/{names[1]}/state.json
@@ -177,13 +187,7 @@ def test_all_are_down_also_those_whose_state_is_lost():
         "{LAB}" down --all
         echo left: $(ls /run/netns)
         for lab in {" ".join(names)}; do "{LAB}" down --name $lab; done
-    """
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", steps],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    """)
     up = [f"{name}: 1 hosts" for name in names]
     *said, left = done.stdout.splitlines()
     assert [line.split(",")[0] for line in said] == up
@@ -191,3 +195,78 @@ def test_all_are_down_also_those_whose_state_is_lost():
     for name in names:
         assert f"no lab '{name}'" in done.stderr
         gone(name)
+
+
+def test_who_waits_for_one_that_is_stopped_says_so():
+    done = in_own_run(f"""
+        "{LAB}" up --hosts 100 --name {NAME}_s & building=$!
+        until grep -qs $building /run/rondo-lab.lock; do sleep 0.01; done
+        kill -STOP $building
+        "{LAB}" up --hosts 1 --name {NAME}_t
+        echo exit $? of $building
+        kill $building
+        kill -CONT $building
+        wait $building
+        "{LAB}" up --hosts 1 --name {NAME}_t && "{LAB}" down --name {NAME}_t
+        echo left: $(ls /run/netns)
+    """)
+    said = done.stdout.splitlines()
+    assert said[0].startswith("exit 1 of ") and said[-1] == "left:", done.stderr
+    building = said[0].split()[-1]
+    assert f"process {building} builds or removes a lab and is stopped" in done.stderr
+    gone(f"{NAME}_s")
+
+
+def test_a_killed_with_leaves_a_lab_that_has_its_name_by_now():
+    name = f"{NAME}_n"
+    done = in_own_run(f"""
+        exec 9<>/run/rondo-lab.lock
+        flock 9
+        "{LAB}" with --hosts 1 --name {name} -- true & with=$!
+        caretaker=
+        until grep -qs python /proc/$caretaker/comm; do
+            caretaker=$(tr -d " " < /proc/$with/task/$with/children)
+        done
+        kill -STOP $caretaker
+        kill -KILL $with
+        flock -u 9
+        "{LAB}" up --hosts 1 --name {name}
+        kill -CONT $caretaker
+        while grep -qs {name} /proc/$caretaker/cmdline; do sleep 0.01; done
+        "{LAB}" run --name {name} h0 -- hostname
+        "{LAB}" down --name {name}
+    """)
+    assert done.stdout.splitlines()[-1] == "h0", done.stderr
+    gone(name)
+
+
+@pytest.mark.parametrize("place", [["h0"], ["all"]])
+def test_a_lab_goes_down_while_a_run_is_stopped(place):
+    name = f"{NAME}_z"
+    lab("up", "--hosts", "2", "--name", name, "--rate", "none")
+    running = subprocess.Popen(
+        [LAB, "run", "--name", name, *place, "--", "sleep", "600"],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        count = 1 if place == ["h0"] else 2
+        begun = lambda: commands_in(name).count(["sleep", "600"])  # noqa: E731
+        wait_until(lambda: begun() == count, 20, lambda: str(commands_in(name)))
+        running.send_signal(signal.SIGSTOP)
+        lab("down", "--name", name)
+        running.communicate(timeout=20)
+        assert running.returncode == 128 + signal.SIGKILL
+    finally:
+        running.kill()
+    gone(name)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_with_takes_down_its_lab_when_streams_are_closed(closed, tmp_path):
+    name = f"{NAME}_c"
+    file = tmp_path / "said"
+    words = f"with --hosts 1 --name {name} -- sh -c 'echo $LAB_NAME > {file}'"
+    done = subprocess.run(["sh", "-c", f'"{LAB}" {words} {closed}'], timeout=60)
+    assert done.returncode == 0
+    assert file.read_text() == f"{name}\n"
+    gone(name)

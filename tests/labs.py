@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 import pytest
-from ranks import ROOT
+from ranks import RONDO, ROOT
 
 LAB = ROOT / "lab" / "lab"
 
@@ -15,7 +15,13 @@ needs_root = pytest.mark.skipif(
 
 
 def lab(*arguments, check=True):
-    done = subprocess.run([LAB, *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [LAB, *arguments],
+        env=dict(os.environ, LAB_RONDO=str(RONDO)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     if check:
         assert done.returncode == 0, done.stderr
     return done
