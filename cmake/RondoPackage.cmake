@@ -147,9 +147,18 @@ install(TARGETS rondo EXPORT rondoTargets
 if(TARGET rondo_cli)
   install(TARGETS rondo_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
   # What `rondo lab` runs.
+  install(CODE "
+    # It was one file.
+    set(lab \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+    string(APPEND lab /${CMAKE_INSTALL_LIBEXECDIR}/rondo/lab)
+    if(EXISTS \"\${lab}\" AND NOT IS_DIRECTORY \"\${lab}\")
+      file(REMOVE \"\${lab}\")
+    endif()")
+  install(PROGRAMS ${CMAKE_SOURCE_DIR}/lab/lab
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo/lab)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/lab
-    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo USE_SOURCE_PERMISSIONS
-    PATTERN __pycache__ EXCLUDE)
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo
+    FILES_MATCHING PATTERN *.py PATTERN __pycache__ EXCLUDE)
 endif()
 install(EXPORT rondoTargets NAMESPACE rondo:: DESTINATION ${package_dir})
 configure_package_config_file(

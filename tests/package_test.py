@@ -27,8 +27,11 @@ def run(*command):
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """Rondo installed, and nothing else of it."""
+    """Rondo installed, over what was there when the lab was one file."""
     folder = tmp_path_factory.mktemp("prefix")
+    lab = folder / "libexec/rondo/lab"
+    lab.parent.mkdir(parents=True)
+    lab.touch()
     run("cmake", "--install", BUILD, "--prefix", folder)
     return folder
 
