@@ -98,7 +98,9 @@ TEST(PlanReport, SaysHowToRunWhatItRecommends) {
               HasSubstr("rondo run -n 4 --strategy ring --env "
                         "RONDO_ALGORITHM=direct -- rondo train vgg16"));
   options.device = "h100";
-  EXPECT_THAT(to_json(make_plan(options).value()), HasSubstr("-- PROGRAM"));
+  EXPECT_THAT(
+      to_json(make_plan(options).value()),
+      HasSubstr("RONDO_ALGORITHM=direct --env RONDO_FACTORS=off -- PROGRAM"));
 }
 
 TEST(PlanReport, OneHostHasNoLinksToTalkOf) {

@@ -6,9 +6,10 @@ namespace rondo {
 namespace {
 
 // What decides which gradients travel as factors, where --factors does not.
-std::string rates(const PlanReport& report, const Method& method) {
+std::string factor_variables(const PlanReport& report, const Method& method) {
   if (!report.workload.with_factors) return {};
-  if (report.by_rondo_train && !method.factors) return {};
+  if (!method.factors)
+    return report.by_rondo_train ? "" : " --env RONDO_FACTORS=off";
   std::string text;
   if (report.network.hosts > 1)
     text += " --env RONDO_LINK=" + rate_option(report.network.link);
@@ -40,7 +41,7 @@ std::string run_command(const PlanReport& report) {
       method.kind == MethodKind::kServers
           ? fmt::format("--strategy ps --servers {}", method.spare)
           : fmt::format("--strategy ring --env RONDO_ALGORITHM={}{}",
-                        name_of(method.kind), rates(report, method));
+                        name_of(method.kind), factor_variables(report, method));
   return fmt::format("rondo run -n {}{} {} -- {}", network.workers,
                      network.hosts > 1 ? " --hosts HOSTS" : "", how,
                      program(report, method));

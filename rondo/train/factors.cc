@@ -36,7 +36,13 @@ Result<FactorUse> parse_factor_use(std::string_view text) {
                "factors is \"{}\"; expected auto, on or off", text);
 }
 
-Status read_rates(const Env& env, FactorOptions& options) {
+Status read_factor_options(const Env& env, FactorOptions& options) {
+  const auto use = env.get("RONDO_FACTORS");
+  if (use && options.use == FactorUse::kAuto) {
+    const Result<FactorUse> found = parse_factor_use(*use);
+    if (!found.ok()) return found.status().with_context("RONDO_FACTORS");
+    options.use = *found;
+  }
   const auto read = [&env](const char* name, auto parse, double& rate) {
     const auto text = env.get(name);
     if (rate > 0 || !text) return Status();

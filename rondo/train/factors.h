@@ -47,9 +47,10 @@ struct FactorOptions {
   bool operator==(const FactorOptions&) const = default;
 };
 
-// Rates that the options leave open become what RONDO_LINK and RONDO_FLOPS say,
-// such as 1gbit and 50G, if they do.
-RONDO_API Status read_rates(const Env& env, FactorOptions& options);
+// What the options leave open becomes what the variables of a job say, if they
+// do: `use`, where it is kAuto, that of RONDO_FACTORS, and the rates those of
+// RONDO_LINK and RONDO_FLOPS, such as 1gbit and 50G.
+RONDO_API Status read_factor_options(const Env& env, FactorOptions& options);
 
 // A gradient as leftᵀ·right. Both have as many rows on every rank.
 struct Factors {

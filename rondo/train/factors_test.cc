@@ -35,10 +35,10 @@ struct Layer {
   Value x, w, product;
 };
 
-TEST(Factors, TheEnvironmentMaySayRates) {
+TEST(Factors, TheEnvironmentMaySayWhatOptionsLeaveOpen) {
   const auto read = [](const char* name, const char* text,
                        FactorOptions options = {}) -> Result<FactorOptions> {
-    RONDO_RETURN_IF_ERROR(read_rates(
+    RONDO_RETURN_IF_ERROR(read_factor_options(
         Env(std::map<std::string, std::string>{{name, text}}), options));
     return options;
   };
@@ -46,6 +46,11 @@ TEST(Factors, TheEnvironmentMaySayRates) {
   EXPECT_EQ(read("RONDO_FLOPS", "18.3G").value().flop_rate, 18.3e9);
   EXPECT_EQ(read("RONDO_FLOPS", "18.3G").value().link_rate, 0);
   EXPECT_EQ(read("RONDO_LINK", "1gbit", {.link_rate = 3}).value().link_rate, 3);
+  EXPECT_EQ(read("RONDO_FACTORS", "off").value().use, FactorUse::kOff);
+  EXPECT_EQ(read("RONDO_FACTORS", "off", {.use = FactorUse::kOn}).value().use,
+            FactorUse::kOn);
+  EXPECT_THAT(read("RONDO_FACTORS", "no").status().message(),
+              testing::HasSubstr("RONDO_FACTORS: factors is \"no\""));
   EXPECT_THAT(read("RONDO_LINK", "fast").status().message(),
               testing::HasSubstr(
                   "RONDO_LINK: \"fast\" is no rate: write it like 1gbit"));

@@ -68,7 +68,7 @@ Result<Strategy> Strategy::ring_of(const Env& env, const std::string& name,
                                    const HybridOptions& given,
                                    bool any_options) {
   HybridOptions options = given;
-  RONDO_RETURN_IF_ERROR(read_rates(env, options.ring.factors));
+  RONDO_RETURN_IF_ERROR(read_factor_options(env, options.ring.factors));
   const std::string& group = options.ring.group;
   JobStrategies& all = job_strategies();
   const std::lock_guard lock(all.mutex);

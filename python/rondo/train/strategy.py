@@ -221,7 +221,8 @@ class Ring(Strategy):
     where the graph does not know it), the bytes that a rank sends in a second
     (`link_rate`; 0: as RONDO_LINK says, or by how ranks reach each other) and the
     operations that it computes (`flop_rate`; 0: as RONDO_FLOPS says, or 1e11). All
-    ranks then need batches of the same size.
+    ranks then need batches of the same size. RONDO_FACTORS, "off" or "on", is what
+    "auto" means instead.
 
     With `accumulate`, so many runs of the training operation, each with a
     micro-batch, make one step: in the last of them the mean of their gradients is
