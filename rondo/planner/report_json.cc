@@ -21,7 +21,8 @@ ordered_json to_object(const Workload& workload) {
           {"bytes", workload.bytes()},
           {"batch", workload.batch},
           {"step_seconds", workload.step_seconds},
-          {"step_origin", workload.step_origin}};
+          {"step_origin", workload.step_origin},
+          {"flop_rate", workload.flop_rate}};
 }
 
 ordered_json to_object(const PlannedExchange& exchange) {
