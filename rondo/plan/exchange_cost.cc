@@ -36,28 +36,30 @@ double local_hop(const Network& network, double bytes) {
          std::min(bytes, network.block) / network.local_rate;
 }
 
-// Each chunk is passed on block by block, so a step takes as long as its bytes
-// need, or as long as the first block of a chunk is on its way. Ranks are on
+// Each chunk is passed on block by block, so steps take as long as their bytes
+// need, and the last of them its way; or each as long as the first block of a
+// chunk is on its way. Ranks are on
 // hosts in order, so in a step one chunk leaves each host, and each rack, or
 // one of each of several rings, which share the links.
 ExchangeCost ring_steps(const Network& network, double chunk, int steps,
                         int rings = 1) {
   const int n = network.workers;
   if (one_host(network)) {
-    const double step =
-        std::max(chunk / network.local_rate, local_hop(network, chunk));
     return {.worker_bytes = steps * chunk,
-            .seconds = steps * step + network.local_latency};
+            .seconds = std::max(
+                steps * chunk / network.local_rate + network.local_latency,
+                steps * local_hop(network, chunk))};
   }
   // Of the n edges of the ring, those between hosts take longer.
   const double on_the_way = (network.hosts * hop(network, chunk) +
                              (n - network.hosts) * local_hop(network, chunk)) /
                             n;
   const double all = rings * chunk;
-  const double step = std::max(seconds_of(network, all, all), on_the_way);
   return {.worker_bytes = steps * all,
           .link_bytes = steps * all,
-          .seconds = steps * step + network.latency};
+          .seconds =
+              std::max(steps * seconds_of(network, all, all) + network.latency,
+                       steps * on_the_way)};
 }
 
 // All bytes within one host go from memory to memory.
@@ -170,9 +172,10 @@ struct Traded {
       : less(std::min(bytes, back)), more(std::max(bytes, back)) {}
 };
 
-// Servers on the workers' hosts.
+// Servers on the workers' hosts, which wait for parts of so many bytes.
 ExchangeCost served_beside(const Method& method, const Network& network,
-                           const LinkLoad& each, double bytes, double back) {
+                           const LinkLoad& each, double bytes, double back,
+                           double part) {
   const Traded traded(bytes, back);
   if (one_host(network)) {
     ExchangeCost cost =
@@ -185,9 +188,9 @@ ExchangeCost served_beside(const Method& method, const Network& network,
   cost.worker_bytes = bytes;
   cost.link_bytes = each.link * traded.less + each.more_link * beyond;
   // There and back; sums leave when a part of all workers has arrived.
-  cost.startup = 2 * network.latency +
-                 each.senders * std::min(bytes / method.spare, network.part) /
-                     network.link;
+  cost.startup =
+      2 * network.latency +
+      each.senders * std::min(bytes / method.spare, part) / network.link;
   const double uplink = each.uplink * traded.less + each.more_uplink * beyond;
   cost.seconds = seconds_of(network, cost.link_bytes, uplink) + cost.startup;
   return cost;
@@ -196,7 +199,7 @@ ExchangeCost served_beside(const Method& method, const Network& network,
 // A share is traded with spare machines: workers give numbers and get sums. The
 // rest goes around the ring.
 ExchangeCost served_apart(const Method& method, const Network& network,
-                          double bytes, double back) {
+                          double bytes, double back, double part) {
   const double n = network.workers;
   const double k = method.spare;
   const double share = spare_share(method, network, bytes);
@@ -226,8 +229,8 @@ ExchangeCost served_apart(const Method& method, const Network& network,
                     ring.worker_bytes);
   }
   // There and back; sums leave when a part of all workers has arrived.
-  const double part = std::min(share * bytes / k, spare_part(method, network));
-  cost.startup = 2 * network.latency + n * part / network.link;
+  cost.startup = 2 * network.latency +
+                 n * std::min(share * bytes / k, part) / network.link;
   cost.seconds =
       std::max(seconds_of(network, cost.link_bytes, uplink) + cost.startup,
                ring.seconds);
@@ -278,25 +281,41 @@ ExchangeCost ExchangeCosts::reduction(double bytes) const {
     case MethodKind::kDirect: return {.seconds = in_memory(network_, bytes)};
     case MethodKind::kHierarchical: return hierarchical(network_, bytes);
     case MethodKind::kServers:
-    case MethodKind::kHybrid: return served(bytes, bytes);
+    case MethodKind::kHybrid:
+      return served(bytes, bytes, spare_part(method_, network_));
   }
   return {};
 }
 
-ExchangeCost ExchangeCosts::served(double bytes, double back) const {
+ExchangeCost ExchangeCosts::served(double bytes, double back,
+                                   double part) const {
   if (network_.workers == 1) return {};
   return method_.beside
-             ? served_beside(method_, network_, loads_[0], bytes, back)
-             : served_apart(method_, network_, bytes, back);
+             ? served_beside(method_, network_, loads_[0], bytes, back, part)
+             : served_apart(method_, network_, bytes, back, part);
+}
+
+// Rows of a table are one part for each server.
+ExchangeCost ExchangeCosts::gather(const PlannedExchange& exchange) const {
+  const double bytes = exchange.traveling(method_.bf16);
+  if (method_.by_keys())
+    return served(bytes, exchange.answers(network_.workers) * bytes, bytes);
+  ExchangeCost cost;
+  for (const double round : exchange.rounds()) {
+    const ExchangeCost one =
+        gather_cost(network_, round * bytes / exchange.bytes);
+    cost.worker_bytes += one.worker_bytes;
+    cost.link_bytes += one.link_bytes;
+    cost.seconds += one.seconds;
+  }
+  return cost;
 }
 
 ExchangeCost ExchangeCosts::of(const PlannedExchange& exchange) const {
-  const double bytes = exchange.traveling(method_.bf16) / exchange.pieces;
   ExchangeCost cost =
-      !exchange.gather ? reduction(bytes)
-      : method_.by_keys()
-          ? served(bytes, exchange.answers(network_.workers) * bytes)
-          : gather_cost(network_, bytes);
+      exchange.gather
+          ? gather(exchange)
+          : reduction(exchange.traveling(method_.bf16) / exchange.pieces);
   cost.worker_bytes *= exchange.pieces;
   cost.link_bytes *= exchange.pieces;
   cost.seconds += (exchange.pieces - 1) * (cost.seconds - cost.startup);

@@ -45,8 +45,11 @@ class ExchangeCosts {
   double at_once(std::span<const PlannedExchange> exchanges) const;
 
  private:
-  // `bytes` that each worker gives to servers, and `back` that it gets.
-  ExchangeCost served(double bytes, double back) const;
+  // `bytes` that each worker gives to servers, and `back` that it gets, when
+  // they have so large a `part` of all workers.
+  ExchangeCost served(double bytes, double back, double part) const;
+  // Rows or a factor.
+  ExchangeCost gather(const PlannedExchange& exchange) const;
 
   const Method method_;
   const Network network_;

@@ -95,7 +95,7 @@ void NetworkSimulator::add_plan(int rank, int op) {
         .operation = op,
         .bytes = static_cast<double>(range.count) * operation.element_bytes};
     act.blocks = std::max(1, static_cast<int>(std::ceil(act.bytes / piece())));
-    if (is_message(act.kind)) act.grain = grain(rank, action.peer);
+    if (is_message(act.kind)) act.grain = grain(act);
     if (is_barrier(act.kind)) act.blocks = 1;
     if (action.after >= 0) {
       act.after = base + action.after;
@@ -112,10 +112,10 @@ void NetworkSimulator::add_plan(int rank, int op) {
       static_cast<int>(plan.actions.size());
 }
 
-int NetworkSimulator::grain(int rank, int peer) const {
-  if (serves(std::max(rank, peer)))
-    return std::max(1, static_cast<int>(part() / piece()));
-  return options_.pieces;
+int NetworkSimulator::grain(const Act& act) const {
+  if (!serves(std::max(act.rank, act.action->peer))) return options_.pieces;
+  if (operations_[static_cast<size_t>(act.operation)].whole) return act.blocks;
+  return std::max(1, static_cast<int>(part() / piece()));
 }
 
 void NetworkSimulator::handle(const Event& event) {

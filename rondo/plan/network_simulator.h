@@ -35,6 +35,8 @@ struct SimulatedOperation {
   bool apart = false;
   // A rank begins no other before it has finished this one. Only the first do.
   bool holds = false;
+  // Servers wait for all that a worker sends them, not for parts of it.
+  bool whole = false;
 };
 
 struct NetworkSimulation {

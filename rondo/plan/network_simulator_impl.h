@@ -36,7 +36,7 @@ class NetworkSimulator {
   }
   bool serves(int rank) const { return rank >= network_.workers; }
   // Pieces that are passed on together: a block, or what a server waits for.
-  int grain(int rank, int peer) const;
+  int grain(const Act& act) const;
 
   void post(double time, Event::Kind kind, int a, int b = 0,
             int lane = EventQueue::kNoLane) {

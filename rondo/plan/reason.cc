@@ -1,6 +1,8 @@
 #include "rondo/plan/reason.h"
 
+#include <algorithm>
 #include <bit>
+#include <span>
 
 #include "rondo/base/units.h"
 #include "rondo/collectives/tree.h"
@@ -98,6 +100,12 @@ std::string against_ring(const Method& method, const Network& network,
       100 * idle, fewer);
 }
 
+// Of tables; servers get fewer bytes of them.
+bool has_rows(std::span<const PlannedExchange> exchanges) {
+  return std::ranges::any_of(
+      exchanges, [](const PlannedExchange& one) { return one.rows > 0; });
+}
+
 }  // namespace
 
 std::string reason_for(const Method& method, const Network& network,
@@ -122,11 +130,14 @@ std::string reason_for(const Method& method, const Network& network,
       return compared.empty() ? "no other one is quicker as simulated"
                               : compared;
   }
-  return method.factors
-             ? "fully connected layers send factors, which are smaller than "
-               "their gradients, and the rest goes around the ring"
-             : "each worker sends the least bytes that are possible, and all "
-               "links are equally busy";
+  if (method.factors)
+    return "fully connected layers send factors, which are smaller than their "
+           "gradients, and the rest goes around the ring";
+  if (has_rows(exchanges_by(method, network, workload)))
+    return "all links are equally busy, and no other one is quicker as "
+           "simulated";
+  return "each worker sends the least bytes that are possible, and all links "
+         "are equally busy";
 }
 
 }  // namespace rondo

@@ -45,6 +45,23 @@ TEST(Reason, NoneIsMadeUp) {
               HasSubstr("no other one is quicker"));
 }
 
+// Of rows, servers get fewer bytes than the others around a ring.
+TEST(Reason, ARingDoesNotSendTheLeastOfRows) {
+  Workload workload;
+  workload.buckets.push_back({.bytes = 1e6,
+                              .ready = 1,
+                              .gather = true,
+                              .rows = 1000,
+                              .table_rows = 1e6,
+                              .index_bytes = 8});
+  const Method ring{.kind = MethodKind::kRing};
+  EXPECT_THAT(reason_for(ring, hosts(4), uniform_workload(1e6)),
+              HasSubstr("the least bytes"));
+  EXPECT_THAT(
+      reason_for(ring, hosts(4), workload),
+      AllOf(HasSubstr("no other one is quicker"), Not(HasSubstr("least"))));
+}
+
 TEST(Reason, OfServersBesideWorkers) {
   const Method servers{
       .kind = MethodKind::kServers, .spare = 8, .beside = true};

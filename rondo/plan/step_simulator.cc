@@ -85,9 +85,10 @@ class StepSimulator {
     const double n = network_.workers;
     double count = 0;
     for (const PlannedExchange& exchange : exchanges_) {
-      const double bytes = bytes_of(exchange);
       if (around_the_ring(exchange))
-        count += n * (n - 1) * (1 + bytes / network_.block);
+        count += n * (n - 1) *
+                 (static_cast<double>(exchange.rounds().size()) +
+                  bytes_of(exchange) / network_.block);
       else
         count += (1 + exchange.answers(network_.workers)) / 2 *
                  (exchange.pieces * messages +
@@ -132,6 +133,7 @@ class StepSimulator {
                                   double computation) const {
     SimulatedOperation operation;
     operation.element_bytes = method_.bf16 && exchange.rows == 0 ? 2 : 4;
+    operation.whole = exchange.rows > 0;
     operation.plans = std::move(plans);
     for (const double slow : slowness_)
       operation.ready.push_back(exchange.ready * computation * slow);
@@ -160,7 +162,8 @@ class StepSimulator {
             (operations.size() == 1 || operations.end()[-2].holds);
       };
       if (around_the_ring(exchange)) {
-        add(gather_plans(network_, count), false);
+        for (const double bytes : exchange.rounds())
+          add(gather_plans(network_, std::llround(bytes / 4)), false);
         continue;
       }
       if (method_.kind != MethodKind::kHybrid) {

@@ -194,7 +194,8 @@ Workload of_rows(double rows, double table_rows) {
                             .ready = 1,
                             .gather = true,
                             .rows = rows,
-                            .table_rows = table_rows});
+                            .table_rows = table_rows,
+                            .index_bytes = 8});
   workload.buckets = workload.keys;
   return workload;
 }
@@ -228,6 +229,41 @@ TEST(StepSimulator, ServersGiveBackRowsOfAllWorkers) {
         EXPECT_EQ(costs.of(workload.keys[0]).worker_bytes, 2e6);
       }
   }
+}
+
+// A server answers when it has all rows of all workers, however many.
+TEST(StepSimulator, RowsAreOnePart) {
+  Workload workload = lump(0, 1);
+  workload.keys = {{.bytes = 40e6,
+                    .ready = 1,
+                    .gather = true,
+                    .rows = 1e5,
+                    .table_rows = 2e5,
+                    .index_bytes = 8}};
+  for (const int servers : {1, 2}) {
+    const Method method{.kind = MethodKind::kServers, .spare = servers};
+    const double expected = (4 + 4 * 2) * 40e6 / servers / four_hosts().link;
+    const double simulated =
+        simulate_step(method, four_hosts(), workload).value().communication;
+    EXPECT_NEAR(simulated, expected, 0.05 * expected) << method.name();
+    const ExchangeCosts costs(method, four_hosts());
+    EXPECT_NEAR(costs.at_once(workload.keys), expected, 0.05 * expected)
+        << method.name();
+  }
+}
+
+// How many there are, where, and what they hold go around one after another.
+// The first two are small, and each of their steps takes a latency.
+TEST(StepSimulator, RowsGoAroundInThreeRounds) {
+  Network network = four_hosts();
+  network.latency = 0.01;
+  Workload workload = of_rows(1000, 1e6);
+  workload.buckets.resize(1);
+  const double expected = 2 * 3 * 0.01 + 3 * 2e6 / network.link + 0.01;
+  EXPECT_NEAR(simulate_step(kRing, network, workload).value().communication,
+              expected, 0.1 * expected);
+  EXPECT_NEAR(ExchangeCosts(kRing, network).at_once(workload.buckets), expected,
+              0.1 * expected);
 }
 
 // What goes from rack to rack, pushes and answers, is not the same both ways.

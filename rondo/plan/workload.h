@@ -20,6 +20,7 @@ struct PlannedExchange {
   // of all the table. Servers give each worker those that anybody has changed.
   double rows = 0;
   double table_rows = 0;
+  double index_bytes = 0;  // of one of these rows: where in the table it is
   // Of a size that was given only: so many alike, which go one after another.
   double pieces = 1;
   // Operations that multiplying another worker's factors takes; 0 but for the
@@ -41,6 +42,13 @@ struct PlannedExchange {
   // Bytes that travel; rows do so in full precision.
   double traveling(bool bf16) const {
     return bf16 && rows == 0 ? bytes / 2 : bytes;
+  }
+  // What goes around the ring, one after another; of rows, how many there are,
+  // where they are, and what they hold.
+  std::vector<double> rounds() const {
+    if (rows == 0) return {bytes};
+    constexpr double kCount = 8;
+    return {kCount, rows * index_bytes, bytes - rows * index_bytes};
   }
 };
 

@@ -35,6 +35,7 @@ class ExchangeReader {
     std::vector<Key> keys;
     for (const size_t i : in_order_of_readiness(step_.gradients)) {
       exchanges.push_back(bucket({i}));
+      if (step_.gradients[i].gradient.sparse()) widen(exchanges.back());
       const Value& variable = step_.gradients[i].variable;
       keys.push_back({.name = {},
                       .dtype = variable.dtype(),
@@ -67,13 +68,20 @@ class ExchangeReader {
     return exchange;
   }
 
+  // To servers, numbers of 64 bits say where rows are.
+  static void widen(PlannedExchange& exchange) {
+    constexpr double kWide = 8;
+    exchange.bytes += exchange.rows * (kWide - exchange.index_bytes);
+    exchange.index_bytes = kWide;
+  }
+
   // Strategies exchange rows of one variable together, and nothing else.
   void add_rows(const GradientAndVariable& one,
                 PlannedExchange& exchange) const {
     const Value& indices = one.gradient.indices;
     exchange.gather = true;
-    exchange.rows =
-        costs_.bytes(indices) / static_cast<double>(size_of(indices.dtype()));
+    exchange.index_bytes = static_cast<double>(size_of(indices.dtype()));
+    exchange.rows = costs_.bytes(indices) / exchange.index_bytes;
     exchange.table_rows = static_cast<double>(one.variable.shape()[0]);
     exchange.bytes = costs_.bytes(one.gradient.values) + costs_.bytes(indices);
   }

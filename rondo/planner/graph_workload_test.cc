@@ -128,17 +128,22 @@ TEST(GraphWorkload, WhatWouldBeTooLargeStaysOpen) {
   EXPECT_EQ(y.shape().to_string(), "[?, 4]");
 }
 
-// Of a table of words, the rows that a batch has used.
-TEST(GraphWorkload, ATableHasRows) {
+// Each text of five words has as many rows of 16 numbers in a table.
+Workload of_words(DType dtype) {
   const auto graph = std::make_shared<Graph>();
-  const Value words = placeholder(
-      *graph, {.dtype = DType::kI64, .shape = PartialShape({kAny, 5})});
+  const Value words =
+      placeholder(*graph, {.dtype = dtype, .shape = PartialShape({kAny, 5})});
   const Value table = variable(*graph, fill(*graph, {10'000, 16}, 0.1));
   const Value w = variable(*graph, fill(*graph, {16, 1}, 0.1));
   const Value found = reshape(embedding_lookup(table, words), {-1, 16});
   GradientDescent({.learning_rate = 0.1})
       .minimize(reduce_mean(matmul(found, w)));
-  const Workload workload = estimated(find_step(graph, "test").value());
+  return estimated(find_step(graph, "test").value());
+}
+
+// Of a table of words, the rows that a batch has used.
+TEST(GraphWorkload, ATableHasRows) {
+  const Workload workload = of_words(DType::kI64);
   const double rows = 32 * 5, bytes = rows * (4 * 16 + 8);
   for (const auto& exchanges : {workload.keys_for(2), workload.buckets}) {
     ASSERT_EQ(exchanges.size(), 2u);
@@ -157,6 +162,14 @@ TEST(GraphWorkload, ATableHasRows) {
               1e-6);
 }
 
+// Servers get the places of rows as numbers of 64 bits.
+TEST(GraphWorkload, PlacesOfRowsMayBeShort) {
+  const Workload workload = of_words(DType::kI32);
+  const double rows = 32 * 5, dense = 4 * 16;
+  EXPECT_EQ(bytes_of(workload.buckets), rows * (4 * 16 + 4) + dense);
+  EXPECT_EQ(bytes_of(workload.keys_for(2)), rows * (4 * 16 + 8) + dense);
+}
+
 TEST(GraphWorkload, EveryModelOfTrain) {
   for (const char* model : {"mlp", "lenet", "lstm", "gpt", "resnet50"}) {
     const Workload workload = of_model(model);
@@ -171,6 +184,16 @@ TEST(GraphWorkload, ASavedStepIsFoundByItsUpdates) {
   const TrainingStep found = find_step(made.graph, "saved").value();
   EXPECT_EQ(found.gradients.size(), made.gradients.size());
   EXPECT_NEAR(estimated(found).parameters, estimated(made).parameters, 0.5);
+}
+
+TEST(GraphWorkload, AVariableWithoutAShapeIsExplained) {
+  const auto graph = std::make_shared<Graph>();
+  const Value first =
+      placeholder(*graph, {.shape = PartialShape({kAny, 4}), .name = "first"});
+  const Value w = variable(*graph, first, {.name = "w"});
+  GradientDescent({.learning_rate = 0.1}).minimize(reduce_mean(w * w));
+  EXPECT_THAT(find_step(graph, "open.meta").status().message(),
+              HasSubstr("open.meta: the variable w has the shape [?, 4]"));
 }
 
 TEST(GraphWorkload, AGraphWithoutGradientsIsExplained) {

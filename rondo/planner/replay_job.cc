@@ -38,6 +38,7 @@ std::string ReplayJob::to_json() const {
                     {"gather", one.gather},
                     {"rows", one.rows},
                     {"table_rows", one.table_rows},
+                    {"index_bytes", one.index_bytes},
                     {"flops", one.flops},
                     {"update", one.update}});
   const ordered_json object = {{"method", method.name()},
@@ -64,16 +65,19 @@ Result<ReplayJob> ReplayJob::from_json(const std::string& text) {
                                 .gather = one.at("gather"),
                                 .rows = one.at("rows"),
                                 .table_rows = one.at("table_rows"),
+                                .index_bytes = one.at("index_bytes"),
                                 .flops = one.at("flops"),
                                 .update = one.at("update")});
     return made;
   });
   RONDO_RETURN_IF_ERROR(job.status());
   for (const PlannedExchange& one : job->exchanges)
-    if (one.rows != 0 && (one.rows < 1 || one.table_rows < 1))
+    if (one.rows != 0 && (one.rows < 1 || one.table_rows < 1 ||
+                          (one.index_bytes != 4 && one.index_bytes != 8)))
       return error(Code::kInvalidArgument,
-                   "this is not a step to replay: {} rows of a table of {}",
-                   one.rows, one.table_rows);
+                   "this is not a step to replay: {} rows of a table of {}, "
+                   "each with a place of {} bytes",
+                   one.rows, one.table_rows, one.index_bytes);
   RONDO_ASSIGN_OR_RETURN(job->method, method_named(method));
   return job;
 }

@@ -19,6 +19,7 @@ TEST(ReplayJob, ComesBackFromItsText) {
                                .gather = true,
                                .rows = 3,
                                .table_rows = 9,
+                               .index_bytes = 8,
                                .flops = 8}},
                 .rounds = 3};
   const ReplayJob read = ReplayJob::from_json(job.to_json()).value();
@@ -35,6 +36,7 @@ TEST(ReplayJob, ComesBackFromItsText) {
   EXPECT_TRUE(read.exchanges[1].gather);
   EXPECT_EQ(read.exchanges[1].rows, 3);
   EXPECT_EQ(read.exchanges[1].table_rows, 9);
+  EXPECT_EQ(read.exchanges[1].index_bytes, 8);
 }
 
 TEST(ReplayJob, IsThatOfTheWorkload) {

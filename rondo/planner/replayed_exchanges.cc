@@ -69,6 +69,26 @@ class Begun {
   std::vector<std::shared_ptr<Clock::time_point>> ends_;
 };
 
+// Rows of a table that a worker gives to the others or to servers.
+struct ReplayedRows {
+  int64_t count = 0;
+  int64_t table = 0;  // of them, as many as all workers give
+  int64_t width = 0;
+  DType index = DType::kI64;
+
+  ReplayedRows(const PlannedExchange& exchange, int workers)
+      : count(std::llround(exchange.rows)),
+        table(std::max<int64_t>(
+            1, std::llround(exchange.answers(workers) * exchange.rows))),
+        width(std::max<int64_t>(
+            1,
+            std::llround(
+                (exchange.bytes / exchange.rows - exchange.index_bytes) / 4))),
+        index(exchange.index_bytes == 4 ? DType::kI32 : DType::kI64) {}
+
+  Shape shape() const { return {count, width}; }
+};
+
 // Collectives, all in the same memory: one after another, but for what servers
 // help with. What comes is what was there.
 class InOrder final : public ReplayedExchanges {
@@ -87,8 +107,9 @@ class InOrder final : public ReplayedExchanges {
       exchange_->begin_all_reduce({tensor}, {.wire = wire_}, done);
       return {};
     }
-    const Status status = exchange_->all_gather(
-        tensor, what.rows > 0 ? DType::kF32 : wire_, allocator_);
+    const Status status =
+        what.rows > 0 ? gather_rows(what)
+                      : exchange_->all_gather(tensor, wire_, allocator_);
     done(status);
     return status;
   }
@@ -102,26 +123,19 @@ class InOrder final : public ReplayedExchanges {
   }
 
  private:
+  Status gather_rows(const PlannedExchange& what) {
+    const ReplayedRows rows(what, exchange_->size());
+    Tensor values = slice(memory_, 0, memory_.dtype(), rows.shape());
+    Tensor places = Tensor::zeros({rows.count}, rows.index);
+    return exchange_->all_gather_rows(values, places, allocator_);
+  }
+
   const ReplayJob& job_;
   const DType wire_;
   const std::unique_ptr<Exchange> exchange_;
   const Tensor memory_;
   PlainAllocator allocator_;
   Begun begun_;
-};
-
-// Rows of a table that a worker pushes; their places are numbers of 64 bits.
-struct PushedRows {
-  int64_t count = 0;
-  int64_t table = 0;  // of them, as many as all workers push
-  int64_t width = 0;
-
-  PushedRows(const PlannedExchange& exchange, int workers)
-      : count(std::llround(exchange.rows)),
-        table(std::max<int64_t>(
-            1, std::llround(exchange.answers(workers) * exchange.rows))),
-        width(std::max<int64_t>(
-            1, std::llround((exchange.bytes / exchange.rows - 8) / 4))) {}
 };
 
 // Each exchange is a key of parameter servers, which make the mean of it. So no
@@ -145,14 +159,14 @@ class ByKeys final : public ReplayedExchanges {
         keys.push_back(key(name_of(i), elements_of(exchange)));
         continue;
       }
-      const PushedRows rows(exchange, comm.size());
+      const ReplayedRows rows(exchange, comm.size());
       keys.push_back({.name = name_of(i),
                       .dtype = DType::kF32,
                       .shape = {rows.table, rows.width},
                       .by_rows = true,
                       .optimizer = KvOptimizer::gradient_descent(0)});
       rows_[i] = {places_of(rows, comm),
-                  slice(memory_, 0, memory_.dtype(), {rows.count, rows.width})};
+                  slice(memory_, 0, memory_.dtype(), rows.shape())};
     }
     RONDO_RETURN_IF_ERROR(worker_->add(keys));
     RONDO_RETURN_IF_ERROR(worker_->add({key("warm-up", kWarmUpElements)}));
@@ -185,7 +199,7 @@ class ByKeys final : public ReplayedExchanges {
             .shape = {count},
             .reduces = ReduceOp::kAvg};
   }
-  static Tensor places_of(const PushedRows& rows, const Communicator& comm) {
+  static Tensor places_of(const ReplayedRows& rows, const Communicator& comm) {
     Tensor places = Tensor::empty({rows.count}, DType::kI64);
     int64_t place = comm.rank();
     for (int64_t& one : places.span<int64_t>()) {
