@@ -40,9 +40,8 @@ Status check_cores(const PlanOptions& options) {
 // Of an epoch; 0 where nobody knows.
 Result<double> examples_of(const PlanOptions& options) {
   if (!options.examples.empty()) {
-    auto given = parse_count(options.examples, kMostExamples, "60000 or 1.28M");
-    if (given.ok()) return given;
-    return given.status().with_context("--examples");
+    return named("--examples", parse_count(options.examples, kMostExamples,
+                                           "60000 or 1.28M"));
   }
   if (options.is_model()) return usual_examples(options.model);
   if (options.price_per_hour > 0)
@@ -53,6 +52,11 @@ Result<double> examples_of(const PlanOptions& options) {
 }
 
 }  // namespace
+
+Result<double> named(std::string_view option, Result<double> value) {
+  if (value.ok()) return value;
+  return value.status().with_context(option);
+}
 
 bool PlanOptions::is_model() const { return find_model(model).ok(); }
 

@@ -69,7 +69,10 @@ struct PlanOptions {
 // What cannot work gets an error that names the option.
 Status check_device(const PlanOptions& options);
 Result<Network> network_of(const PlanOptions& options);
-// Whether there is such a model or graph; nothing is measured yet.
+// With the option's name in front of what is wrong.
+Result<double> named(std::string_view option, Result<double> value);
+// Whether there is such a model or graph, and a step of it can be had; nothing
+// is measured yet.
 Status check_workload(const PlanOptions& options);
 // The workload, its step's time included.
 Result<Workload> workload_of(const PlanOptions& options);

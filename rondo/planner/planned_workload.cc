@@ -20,12 +20,6 @@ namespace {
 constexpr double kMostParameters = 1e15;
 constexpr double kLeastFlops = 1e6, kMostFlops = 1e21;
 
-// With the option's name in front of what is wrong.
-Result<double> named(std::string_view option, Result<double> value) {
-  if (value.ok()) return value;
-  return value.status().with_context(option);
-}
-
 // Of a worker; the workers of a host share its own.
 Result<double> cores_of(const PlanOptions& options) {
   if (options.cores > 0) return static_cast<double>(options.cores);
@@ -117,9 +111,8 @@ Result<Workload> sized_workload(const PlanOptions& options) {
   return workload;
 }
 
-// By running it here, with as many cores as a worker has.
-Result<StepProfile> profile_of(const PlanOptions& options,
-                               const TrainingStep& step) {
+// To run it here, with as many cores as a worker has.
+Result<ProfileOptions> profile_options_of(const PlanOptions& options) {
   RONDO_ASSIGN_OR_RETURN(const double cores, cores_of(options));
   if (cores > available_cores())
     return error(Code::kInvalidArgument,
@@ -127,9 +120,9 @@ Result<StepProfile> profile_of(const PlanOptions& options,
                  "have {:.6g}; plan where there are as many, or give the time, "
                  "such as --step-time 0.55",
                  available_cores(), cores);
-  return profile_step(step, {.batch = options.batch,
-                             .threads = static_cast<int>(cores),
-                             .feeds = options.feeds});
+  return ProfileOptions{.batch = options.batch,
+                        .threads = static_cast<int>(cores),
+                        .feeds = options.feeds};
 }
 
 // Who is faster than the estimate also multiplies faster.
@@ -140,7 +133,8 @@ Result<Workload> graph_workload(const PlanOptions& options,
   StepProfile profile;
   // As training runs it, with open extents.
   if (options.measures_step()) {
-    RONDO_ASSIGN_OR_RETURN(profile, profile_of(options, step));
+    RONDO_ASSIGN_OR_RETURN(const auto how, profile_options_of(options));
+    RONDO_ASSIGN_OR_RETURN(profile, profile_step(step, how));
   }
   settle_shapes(step, options.batch);
   const NodeTimes estimated = estimated_times(step, batch, rates);
@@ -187,9 +181,11 @@ Status check_model(const PlanOptions& options) {
 Status check_workload(const PlanOptions& options) {
   RONDO_RETURN_IF_ERROR(check_model(options));
   if (!options.params.empty()) return sized_workload(options).status();
-  if (!options.measures_step() && options.step_time != "estimate")
-    RONDO_RETURN_IF_ERROR(given_time(options).status());
-  return step_of(options).status();
+  RONDO_ASSIGN_OR_RETURN(const TrainingStep step, step_of(options));
+  if (options.step_time == "estimate") return rates_of(options).status();
+  if (!options.measures_step()) return given_time(options).status();
+  RONDO_ASSIGN_OR_RETURN(const auto how, profile_options_of(options));
+  return check_profile(step, how);
 }
 
 Result<Workload> workload_of(const PlanOptions& options) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -19,7 +20,11 @@ double usual_number(DType dtype) {
 // Whether an element of this type can be the number.
 bool can_be(DType dtype, double number) {
   if (!std::isfinite(number)) return false;
-  if (contains(TypeSet::kFloat, dtype)) return true;
+  constexpr double kMostF16 = 65504;
+  if (dtype == DType::kF16) return std::abs(number) <= kMostF16;
+  if (contains(TypeSet::kFloat, dtype))
+    return dtype == DType::kF64 ||
+           std::abs(number) <= std::numeric_limits<float>::max();
   if (number != std::floor(number)) return false;
   if (dtype == DType::kBool) return number == 0 || number == 1;
   const int bits = 8 * static_cast<int>(size_of(dtype));
@@ -66,8 +71,8 @@ Status StepInputs::set(const std::string& feed) {
       inputs_, [&](const Input& one) { return one.value.name() == name; });
   if (input == inputs_.end())
     return error(Code::kInvalidArgument,
-                 "--feed {}: the step has no input of that name; it runs {}",
-                 feed, this->text());
+                 "--feed {}: the step has no input of that name; it {}", feed,
+                 inputs_.empty() ? "takes none" : "runs " + this->text());
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, failed] = std::from_chars(text.data(), end, number);

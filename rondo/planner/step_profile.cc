@@ -1,11 +1,11 @@
 #include "rondo/planner/step_profile.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
+#include "rondo/base/memory_limit.h"
 #include "rondo/base/units.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/graph/placement/cost_model.h"
@@ -25,18 +25,18 @@ bool is_joint(const Node& node) {
          !node.op().name.starts_with("Mutex");
 }
 
-// Whether this machine could have what is certainly there at once: the
-// variables, and the largest tensor.
-Status check_memory(const TrainingStep& step, int64_t batch) {
+// Whether there is memory for what is certainly there at once: the variables,
+// and the largest tensor.
+Status check_memory(const TrainingStep& step, std::span<Node* const> nodes,
+                    int64_t batch) {
   const CostModel costs({.unknown_extent = static_cast<double>(batch)});
   double variables = 0, largest = 0;
   for (const Value& variable : step.graph->collection(kVariables))
     variables += costs.bytes(variable);
-  for (Node* node : step.needed())
+  for (Node* node : nodes)
     for (int i = 0; i < static_cast<int>(node->outputs().size()); ++i)
       largest = std::max(largest, costs.bytes(node->output(i)));
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double memory = memory_limit();
   if (variables + largest < memory) return {};
   return error(Code::kInvalidArgument,
                "a step of {} rows needs {} of memory at least, and here are "
@@ -46,8 +46,8 @@ Status check_memory(const TrainingStep& step, int64_t batch) {
 }
 
 // What is fed does not run, unless something waits for it to have run.
-Status check_alone(const TrainingStep& step) {
-  for (const Node* node : step.needed()) {
+Status check_alone(std::span<Node* const> nodes) {
+  for (const Node* node : nodes) {
     if (is_joint(*node))
       return error(Code::kInvalidArgument,
                    "a step cannot be measured alone: {} waits for others; save "
@@ -191,16 +191,28 @@ Result<StepProfile> run_step(const TrainingStep& step, Node& start,
       .seconds = median(took), .nodes = std::move(nodes), .fed = inputs.text()};
 }
 
+// An error where neither the step nor what `start` does first can be run alone.
+Result<StepInputs> checked_inputs(const TrainingStep& step, const Node& start,
+                                  const ProfileOptions& options) {
+  std::vector<Node*> nodes = step.needed();
+  const std::vector<Node*> first = needed_by(start);
+  nodes.insert(nodes.end(), first.begin(), first.end());
+  RONDO_RETURN_IF_ERROR(check_alone(nodes));
+  RONDO_RETURN_IF_ERROR(check_memory(step, nodes, options.batch));
+  return StepInputs::of({step.train, &start}, options.batch, options.feeds);
+}
+
 }  // namespace
+
+Status check_profile(const TrainingStep& step, const ProfileOptions& options) {
+  return checked_inputs(step, initializer(*step.graph), options).status();
+}
 
 Result<StepProfile> profile_step(const TrainingStep& step,
                                  const ProfileOptions& options) {
-  RONDO_RETURN_IF_ERROR(check_alone(step));
-  RONDO_RETURN_IF_ERROR(check_memory(step, options.batch));
   Node& start = initializer(*step.graph);
-  RONDO_ASSIGN_OR_RETURN(
-      const StepInputs inputs,
-      StepInputs::of({step.train, &start}, options.batch, options.feeds));
+  RONDO_ASSIGN_OR_RETURN(const StepInputs inputs,
+                         checked_inputs(step, start, options));
   auto profile = run_step(step, start, inputs, options);
   if (profile.ok()) return profile;
   return error(Code::kInvalidArgument,

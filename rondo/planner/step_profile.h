@@ -24,6 +24,9 @@ struct StepProfile {
   std::string fed;  // "with x [32, 784] = 0.1, y [32] = 0"
 };
 
+// Whether profile_step could begin.
+Status check_profile(const TrainingStep& step, const ProfileOptions& options);
+
 // Sets the graph's variables to their initial values and trains for some steps.
 // Placeholders are fed, and so is what would come from a data set or a queue.
 // An error where the step cannot be run by itself.

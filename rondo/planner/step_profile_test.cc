@@ -106,13 +106,28 @@ TEST(StepProfile, InputsAreGivenByName) {
   auto profile =
       profile_step(step, {.batch = 2, .feeds = {"by=-7"}, .seconds = 0});
   EXPECT_EQ(profile.value().fed, "with x [2, 8] = 0.1, on [] = 1, by [] = -7");
-  for (const char* bad : {"by=0.5", "by=nan", "by=1e30", "on=2", "x=inf"})
+  for (const char* bad :
+       {"by=0.5", "by=nan", "by=1e30", "on=2", "x=inf", "x=1e300"})
     EXPECT_THAT(said(step, {.feeds = {bad}}), HasSubstr("another number"))
         << bad;
   EXPECT_THAT(said(step, {.feeds = {"off=1"}}),
               AllOf(HasSubstr("no input of that name"), HasSubstr("on []")));
   for (const char* bad : {"by", "by=", "by=x", "by=1x"})
     EXPECT_THAT(said(step, {.feeds = {bad}}), HasSubstr("--feed by")) << bad;
+  const TrainingStep none = step_of([](Graph& graph) {
+    return fill(graph, {2, 8}, 0.5);
+  });
+  EXPECT_THAT(said(none, {.feeds = {"off=1"}}), HasSubstr("it takes none"));
+}
+
+// As before anything is measured.
+TEST(StepProfile, IsCheckedWithoutBeingRun) {
+  const TrainingStep step = step_of(rows_of_8);
+  EXPECT_TRUE(check_profile(step, {.batch = 2}).ok());
+  EXPECT_THAT(check_profile(step, {.feeds = {"off=1"}}).message(),
+              HasSubstr("no input of that name"));
+  EXPECT_THAT(check_profile(step, {.batch = 1'000'000'000'000}).message(),
+              HasSubstr("smaller --batch"));
 }
 
 // What nobody said the shape of is a scalar where a number is given for it.

@@ -99,6 +99,14 @@ Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                   : Gradient(node->input(0)),
                               at->second});
   }
+  for (const GradientAndVariable& one : step.gradients)
+    if (!one.variable.shape().known())
+      return error(Code::kInvalidArgument,
+                   "{}: the variable {} has the shape {}, and how much is "
+                   "exchanged follows from it; give it a whole one in the "
+                   "program",
+                   name, variable_name(one.variable),
+                   one.variable.shape().to_string());
   if (updates.empty())
     return error(Code::kInvalidArgument,
                  "{}: the graph has no gradients, since no optimizer updates a "
