@@ -19,6 +19,13 @@ if(RONDO_SANITIZE)
     -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE})
 endif()
+# A program in C has the sanitizers' library for C++ too, which the shared library
+# needs.
+function(rondo_sanitized_c target)
+  if(RONDO_SANITIZE)
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+endfunction()
 
 # Tests are to be compiled quickly: their own code is not what takes time when
 # they run. The headers that all of them include are compiled once.
