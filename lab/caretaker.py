@@ -25,18 +25,24 @@ def locked():
         end = time.monotonic() + LOCK_SECONDS
         while not taken(lock):
             holder = pid_in(lock)
-            stopped = holder and is_stopped(holder)
-            if stopped or time.monotonic() > end:
+            if holder and is_stopped(holder):
                 raise LabError(
-                    f"process {holder} builds or removes a lab and "
-                    + ("is stopped" if stopped else "does not come to an end")
-                    + f"; let it go on (kill -CONT {holder}), or end it"
+                    f"process {holder} builds or removes a lab and is stopped; let it "
+                    f"go on (kill -CONT {holder}), or end it"
+                )
+            if time.monotonic() > end:
+                raise LabError(
+                    f"another process ({holder}) builds or removes a lab and does not "
+                    "come to an end; end it"
                 )
             time.sleep(0.05)
-        lock.truncate(0)
+        lock.truncate(0)  # of one that was killed
         lock.write(f"{os.getpid()}\n")
         lock.flush()
-        yield
+        try:
+            yield
+        finally:
+            lock.truncate(0)
 
 
 def taken(lock):
@@ -48,9 +54,9 @@ def taken(lock):
 
 
 def pid_in(lock):
+    """Whose it is; "" before that is written."""
     lock.seek(0)
-    text = lock.read().strip()
-    return int(text) if text.isdigit() else None
+    return lock.read().strip()
 
 
 def bring_up(name, shape, token, fresh=False):
