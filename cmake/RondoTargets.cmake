@@ -18,6 +18,10 @@ if(RONDO_SANITIZE)
   target_compile_options(rondo_flags INTERFACE
     -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(rondo_flags INTERFACE -fsanitize=${RONDO_SANITIZE})
+elseif(CMAKE_BINARY_DIR MATCHES "/build-(asan|tsan)$")
+  # CMake forgets all options when a preset's compiler has changed.
+  message(FATAL_ERROR
+    "${CMAKE_BINARY_DIR} has lost the preset's options: remove that folder")
 endif()
 # A program in C has the sanitizers' library for C++ too, which the shared library
 # needs.
