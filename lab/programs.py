@@ -23,6 +23,22 @@ def has_terminal():
     return True
 
 
+@contextlib.contextmanager
+def terminal_kept():
+    """A shell takes the terminal for itself, and cannot give it back from a host,
+    where it does not see who had it."""
+    tty = os.open("/dev/tty", os.O_RDWR)
+    in_front = os.tcgetpgrp(tty) == os.getpgrp()
+    try:
+        yield
+    finally:
+        if in_front:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+            with contextlib.suppress(OSError):  # it may have hung up
+                os.tcsetpgrp(tty, os.getpgrp())
+        os.close(tty)
+
+
 def check_program(command):
     """Hosts have the machine's files, so what is found here is found there."""
     if not shutil.which(command[0]):
@@ -44,6 +60,11 @@ def run_one(lab, index, command):
     """In this process's group if there is a terminal, whose signals reach it there;
     else in one of its own, so that it gets those of this process only."""
     terminal = has_terminal()
+    with terminal_kept() if terminal else contextlib.nullcontext():
+        return run_in_group(lab, index, command, terminal)
+
+
+def run_in_group(lab, index, command, terminal):
     awaited = {*FORWARDED, signal.SIGCHLD}
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the caller may ignore it
     # Ctrl-C before there is a program would else be taken for one that reaches it.

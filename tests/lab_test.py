@@ -347,11 +347,14 @@ def test_a_program_gets_each_signal_once(hosts, place, send):
         running.kill()
 
 
+RUN = [str(LAB), "run", "--name", NAME, "h0", "--"]
+
+
 def in_terminal(*command):
     """Its process, and the file that is its terminal's other end."""
     pid, end = pty.fork()
     if pid == 0:
-        os.execv(LAB, [str(LAB), "run", "--name", NAME, "h0", "--", *command])
+        os.execvp(command[0], command)
     return pid, open(end, "r+b", buffering=0)
 
 
@@ -364,7 +367,7 @@ def read_until(terminal, word):
 
 
 def test_a_program_in_a_terminal_gets_each_signal_once(hosts):
-    pid, terminal = in_terminal("python3", "-c", SIGNALS)
+    pid, terminal = in_terminal(*RUN, "python3", "-c", SIGNALS)
     with terminal:
         read_until(terminal, b"ready")
         for _ in range(3):
@@ -378,7 +381,10 @@ def test_a_program_in_a_terminal_gets_each_signal_once(hosts):
 
 
 def test_a_shell_has_the_terminal(hosts):
-    pid, terminal = in_terminal("bash", "--norc", "-i")
+    shell = [*RUN, "env", "HISTFILE=/dev/null", "bash", "--norc", "-i"]
+    # What comes behind it has the terminal again.
+    behind = 'code=$?; read -r word; echo "then $word"; exit $code'
+    pid, terminal = in_terminal("sh", "-c", f'"$@"; {behind}', "sh", *shell)
     with terminal:
         terminal.write(b"sleep 601\n")
         wait_until(lambda: ["sleep", "601"] in commands_in(NAME), 20, lambda: "?")
@@ -386,7 +392,19 @@ def test_a_shell_has_the_terminal(hosts):
         terminal.write(b"echo $(hostname)-$((6 * 7))\nexit 5\n")
         said = read_until(terminal, b"h0-42")
         assert b"job control" not in said
+        terminal.write(b"more\n")
+        read_until(terminal, b"then more")
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+
+
+@pytest.mark.parametrize("shell", [[], ["sh", "-c", '"$@"; exit', "sh"]])
+def test_a_program_ends_with_its_terminal(hosts, shell):
+    pid, terminal = in_terminal(*shell, *RUN, "sleep", "602")
+    with terminal:
+        wait_until(lambda: ["sleep", "602"] in commands_in(NAME), 20, lambda: "?")
+    # The kernel tells only who leads the session.
+    os.waitpid(pid, 0)
+    wait_until(lambda: ["sleep", "602"] not in commands_in(NAME), 20, lambda: "?")
 
 
 def test_a_signal_while_programs_are_started_is_for_all_of_them(hosts, tmp_path):
