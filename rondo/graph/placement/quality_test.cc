@@ -29,9 +29,10 @@ std::unique_ptr<TimedGraph> random_graph(uint64_t seed) {
       if (std::ranges::find(inputs, input) == inputs.end())
         inputs.push_back(input);
     }
-    nodes.push_back(&graph->add(fmt::format("n{}", i), inputs,
-                                std::pow(10.0, uniform(-4, -2)),
-                                std::pow(10.0, uniform(3, 7))));
+    // One after the other, or each compiler would have graphs of its own.
+    const double bytes = std::pow(10.0, uniform(3, 7));
+    const double seconds = std::pow(10.0, uniform(-4, -2));
+    nodes.push_back(&graph->add(fmt::format("n{}", i), inputs, seconds, bytes));
   }
   return graph;
 }
