@@ -12,6 +12,12 @@
 
 #include "rondo/transport/endpoint.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RONDO_CHECKS_NEED_DESCRIPTORS
+#endif
+#endif
+
 namespace rondo {
 namespace {
 
@@ -53,6 +59,11 @@ int count_of(const std::string& text, const std::string& what) {
 // A listener stays readable while nothing can be accepted from it: whoever
 // polls it without a pause spins.
 TEST(Acceptor, PausesWhileThereAreNoDescriptors) {
+#ifdef RONDO_CHECKS_NEED_DESCRIPTORS
+  GTEST_SKIP()
+      << "clang's check of an object's type opens a pipe, and where it "
+         "cannot takes the object for another";
+#endif
   auto endpoint = Endpoint::start({.interface = "lo"}).value();
   const SocketAddress address = endpoint->card().addresses[0];
   Fd client(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
