@@ -18,7 +18,7 @@ from ranks import RONDO
 pytestmark = needs_root
 
 TRIES = 3
-LONG = 400  # seconds of a test that tries again
+LONG = 600  # seconds of a test that tries again
 ROUNDS = "5"  # of which the later three count
 # Of what was predicted. Earlier, the prediction is at fault.
 EARLY = 0.93

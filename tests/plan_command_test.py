@@ -60,6 +60,7 @@ def test_a_model_by_name():
     assert "(estimated)" in done.stdout
 
 
+@pytest.mark.timeout(200)  # it plans, and trains
 @pytest.mark.parametrize(
     ("model", "link", "cores", "factors"),
     [
