@@ -18,9 +18,9 @@ Code code_of(uint32_t number) {
 
 }  // namespace
 
-Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
-                                            const Options& options,
-                                            Deadline deadline) {
+Result<std::shared_ptr<PeerLink>> PeerLink::connect(const LinkTarget& target,
+                                                    const Options& options,
+                                                    Deadline deadline) {
   Status failure = error(Code::kUnavailable, "{} has no address", target.name);
   for (const SocketAddress& address : target.addresses) {
     auto fd = connect_to(address, deadline);
@@ -33,7 +33,7 @@ Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
         TaskLinkSubject::make(target.incarnation, options.caller).pack(),
         deadline);
     if (!failure.ok()) continue;
-    std::shared_ptr<Link> link(new Link);
+    std::shared_ptr<PeerLink> link(new PeerLink);
     auto state = std::make_shared<State>();
     link->incarnation_ = target.incarnation;
     link->state_ = state;
@@ -54,16 +54,16 @@ Result<std::shared_ptr<Link>> Link::connect(const LinkTarget& target,
   return failure.with_context(fmt::format("cannot reach {}", target.name));
 }
 
-Link::~Link() {
+PeerLink::~PeerLink() {
   connection_->close(error(Code::kCancelled, "this process closed the link"));
 }
 
-Status Link::failure() const {
+Status PeerLink::failure() const {
   const MutexLock lock(state_->mutex);
   return state_->failure;
 }
 
-void Link::State::answer(wire::Message message) {
+void PeerLink::State::answer(wire::Message message) {
   Done done;
   {
     const MutexLock lock(mutex);
@@ -80,13 +80,13 @@ void Link::State::answer(wire::Message message) {
     done(Status(code_of(message.code), std::move(message.body)));
 }
 
-std::vector<Tensor> Link::State::into(uint64_t id) {
+std::vector<Tensor> PeerLink::State::into(uint64_t id) {
   const MutexLock lock(mutex);
   const auto at = waiting.find(id);
   return at == waiting.end() ? std::vector<Tensor>() : at->second.into;
 }
 
-void Link::State::close(const Status& why) {
+void PeerLink::State::close(const Status& why) {
   std::map<uint64_t, Waiting> left;
   {
     const MutexLock lock(mutex);
@@ -96,13 +96,13 @@ void Link::State::close(const Status& why) {
   for (auto& [id, one] : left) one.done(why);
 }
 
-void Link::call(LinkCall what, Done done) {
+void PeerLink::call(LinkCall what, Done done) {
   start(std::move(what), std::move(done));
   connection_->read_for_others();
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): moved
-bool Link::start(LinkCall what, Done done) {
+bool PeerLink::start(LinkCall what, Done done) {
   wire::Message message{.kind = wire::Kind::kCall,
                         .code = what.method,
                         .body = std::move(what.body),
@@ -128,7 +128,7 @@ bool Link::start(LinkCall what, Done done) {
   return alone;
 }
 
-Result<LinkAnswer> Link::call(LinkCall what, Deadline deadline) {
+Result<LinkAnswer> PeerLink::call(LinkCall what, Deadline deadline) {
   struct Waiter {
     Mutex mutex;
     CondVar done;

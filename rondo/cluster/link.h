@@ -1,5 +1,5 @@
-// Link: how a task, or a client, calls another task and gets tensors from it.
-// LinkServer: the other end.
+// PeerLink: how a task, or a client, calls another task and gets tensors from
+// it. LinkServer: the other end.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ struct LinkTarget {
 };
 
 // Any number of calls may be under way. Thread-safe.
-class Link {
+class PeerLink {
  public:
   struct Options {
     std::string token;
@@ -50,11 +50,11 @@ class Link {
     std::shared_ptr<Copier> copier = nullptr;  // see Incoming::Options
   };
   // An error when nobody is there, or somebody else.
-  static Result<std::shared_ptr<Link>> connect(const LinkTarget& target,
-                                               const Options& options,
-                                               Deadline deadline);
-  ~Link();
-  Link(const Link&) = delete;
+  static Result<std::shared_ptr<PeerLink>> connect(const LinkTarget& target,
+                                                   const Options& options,
+                                                   Deadline deadline);
+  ~PeerLink();
+  PeerLink(const PeerLink&) = delete;
 
   using Done = std::function<void(Result<LinkAnswer>)>;
   // Calls `done` once: on the link's thread, or that of another call that
@@ -86,7 +86,7 @@ class Link {
     std::vector<Tensor> into(uint64_t id);
     void close(const Status& why);
   };
-  Link() = default;
+  PeerLink() = default;
   // Whether no other call waits.
   bool start(LinkCall what, Done done);
 

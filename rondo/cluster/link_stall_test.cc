@@ -99,7 +99,7 @@ class Stalling {
   RawServer server_;
 };
 
-void call_in_a_row(Link& link) {
+void call_in_a_row(PeerLink& link) {
   for (int i = 0; i < kInARow; ++i) {
     const auto answer = link.call({kEcho, "", {}}, soon());
     ASSERT_TRUE(answer.ok()) << answer.status().message();
@@ -113,7 +113,8 @@ class LinkStallPartTest : public testing::TestWithParam<double> {};
 
 TEST_P(LinkStallPartTest, EndsACallByItsDeadlineAndNotTheLink) {
   Stalling peer(GetParam());
-  auto link = Link::connect(peer.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(peer.target(), {.caller = "test"}, soon()).value();
   call_in_a_row(*link);
   const Status late =
       link->call({kStall, "", {}}, Deadline(seconds(2))).status();
@@ -128,9 +129,10 @@ TEST_P(LinkStallPartTest, EndsACallByItsDeadlineAndNotTheLink) {
 
 TEST(LinkStall, ForGoodEndsTheLink) {
   Stalling peer(0.6);
-  auto link = Link::connect(peer.target(),
-                            {.caller = "test", .patience = seconds(3)}, soon())
-                  .value();
+  auto link =
+      PeerLink::connect(peer.target(),
+                        {.caller = "test", .patience = seconds(3)}, soon())
+          .value();
   call_in_a_row(*link);
   EXPECT_FALSE(link->call({kStall, "", {}}, Deadline(seconds(0.05))).ok());
   const Status lost = link->call({kEcho, "", {}}, soon()).status();

@@ -69,7 +69,8 @@ class LinkTest : public testing::TestWithParam<bool> {};
 
 TEST_P(LinkTest, CarriesTensorsBothWays) {
   Echo echo(GetParam());
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   // The first calls may come before the heaps are mapped.
   for (int round = 0; round < 20; ++round) {
     const std::vector<Tensor> sent = {counting(3), counting(0),
@@ -86,7 +87,8 @@ TEST_P(LinkTest, CarriesTensorsBothWays) {
 
 TEST_P(LinkTest, AnswersGoWhereTheCallerWantsThem) {
   Echo echo(GetParam());
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   for (int round = 0; round < 5; ++round) {
     const Tensor sent = counting(50'000);
     Tensor into = Tensor::zeros({50'000});
@@ -104,7 +106,8 @@ TEST_P(LinkTest, AnswersGoWhereTheCallerWantsThem) {
 // What is shown stays the sender's until the receiver has let it go.
 TEST_P(LinkTest, BorrowedTensorsAreGivenBack) {
   Echo echo(GetParam(), "", true);
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   int borrowed = 0;
   // Also what the socket does not take at once: the last of a borrowed tensor
   // goes with the connection's own lock not held.
@@ -127,7 +130,8 @@ TEST_P(LinkTest, BorrowedTensorsAreGivenBack) {
 
 TEST_P(LinkTest, ManyThreadsAtOnce) {
   Echo echo(GetParam());
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
   for (int t = 0; t < 4; ++t)
@@ -148,17 +152,19 @@ INSTANTIATE_TEST_SUITE_P(Memory, LinkTest, testing::Bool(), [](const auto& p) {
   return p.param ? "Shared" : "Sockets";
 });
 
-TEST(Link, FailuresComeBack) {
+TEST(PeerLink, FailuresComeBack) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   auto answer = link->call({kFail, "data", {}}, soon());
   EXPECT_EQ(answer.status().code(), Code::kOutOfRange);
   EXPECT_EQ(answer.status().message(), "no more data");
 }
 
-TEST(Link, CallsEndWithTheServer) {
+TEST(PeerLink, CallsEndWithTheServer) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   std::promise<Status> ended;
   link->call({kHold, "", {}}, [&](Result<LinkAnswer> answer) {
     ended.set_value(answer.status());
@@ -173,14 +179,14 @@ TEST(Link, CallsEndWithTheServer) {
             Code::kPeerLost);
 }
 
-TEST(Link, SilenceEndsIt) {
+TEST(PeerLink, SilenceEndsIt) {
   // Says nothing, as a stopped process does.
   std::promise<void> over;
   RawServer mute(
       [until = over.get_future().share()](const Fd&) { until.wait(); });
   auto link =
-      Link::connect(mute.target(), {.caller = "test", .patience = seconds(0.2)},
-                    soon())
+      PeerLink::connect(mute.target(),
+                        {.caller = "test", .patience = seconds(0.2)}, soon())
           .value();
   const Status status = link->call({kEcho, "", {}}, soon()).status();
   EXPECT_EQ(status.code(), Code::kPeerLost);
@@ -189,7 +195,7 @@ TEST(Link, SilenceEndsIt) {
 }
 
 // A slow way, on which a call takes longer than a peer may be silent.
-TEST(Link, WhoStillTakesWhatIsSentIsThere) {
+TEST(PeerLink, WhoStillTakesWhatIsSentIsThere) {
   const Duration patience = seconds(1);
   const Tensor large = counting(16 << 20);
   RawServer slow([&](const Fd& fd) {
@@ -213,9 +219,10 @@ TEST(Link, WhoStillTakesWhatIsSentIsThere) {
     do ::poll(&p, 1, -1);
     while (::recv(fd.get(), bytes.data(), bytes.size(), 0) > 0);
   });
-  auto link = Link::connect(slow.target(),
-                            {.caller = "test", .patience = patience}, soon())
-                  .value();
+  auto link =
+      PeerLink::connect(slow.target(), {.caller = "test", .patience = patience},
+                        soon())
+          .value();
   const Status status = link->call({kEcho, "", {large}}, soon()).status();
   EXPECT_TRUE(status.ok()) << status.message();
 }
@@ -223,7 +230,7 @@ TEST(Link, WhoStillTakesWhatIsSentIsThere) {
 // After a few calls in a row their thread reads the answers itself.
 constexpr int kInARow = 20;
 
-void call_in_a_row(Link& link) {
+void call_in_a_row(PeerLink& link) {
   for (int i = 0; i < kInARow; ++i) {
     const auto answer = link.call({kEcho, std::to_string(i), {}}, soon());
     ASSERT_TRUE(answer.ok()) << answer.status().message();
@@ -231,9 +238,10 @@ void call_in_a_row(Link& link) {
   }
 }
 
-TEST(Link, CallsThatNobodyWaitsForAreAnsweredAfterCallsInARow) {
+TEST(PeerLink, CallsThatNobodyWaitsForAreAnsweredAfterCallsInARow) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   for (int round = 0; round < 5; ++round) {
     call_in_a_row(*link);
     std::promise<std::string> answered;
@@ -245,9 +253,10 @@ TEST(Link, CallsThatNobodyWaitsForAreAnsweredAfterCallsInARow) {
 }
 
 // The answers of several come in another order than their calls.
-TEST(Link, WhoReadsGivesOthersTheirAnswers) {
+TEST(PeerLink, WhoReadsGivesOthersTheirAnswers) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   call_in_a_row(*link);
   auto first = std::async(std::launch::async, [&] {
     return link->call({kHold, "", {}}, soon()).value().body;
@@ -258,9 +267,10 @@ TEST(Link, WhoReadsGivesOthersTheirAnswers) {
   EXPECT_EQ(first.get(), "late");
 }
 
-TEST(Link, WhoReadsStopsAtItsDeadline) {
+TEST(PeerLink, WhoReadsStopsAtItsDeadline) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   call_in_a_row(*link);
   EXPECT_EQ(
       link->call({kHold, "", {}}, Deadline(seconds(0.01))).status().code(),
@@ -268,11 +278,11 @@ TEST(Link, WhoReadsStopsAtItsDeadline) {
   call_in_a_row(*link);
 }
 
-TEST(Link, WhoReadsIsToldOfTheEnd) {
+TEST(PeerLink, WhoReadsIsToldOfTheEnd) {
   for (const bool by_server : {true, false}) {
     Echo echo;
     auto link =
-        Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+        PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
     call_in_a_row(*link);
     auto waiting = std::async(std::launch::async, [&] {
       return link->call({kHold, "", {}}, soon()).status();
@@ -287,9 +297,10 @@ TEST(Link, WhoReadsIsToldOfTheEnd) {
   }
 }
 
-TEST(Link, BreaksForAllWhoHaveIt) {
+TEST(PeerLink, BreaksForAllWhoHaveIt) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   std::promise<Status> ended;
   link->call({kHold, "", {}}, [&](Result<LinkAnswer> answer) {
     ended.set_value(answer.status());
@@ -301,28 +312,29 @@ TEST(Link, BreaksForAllWhoHaveIt) {
             Code::kCancelled);
 }
 
-TEST(Link, AnswersAfterTheClientHasGoneAreDropped) {
+TEST(PeerLink, AnswersAfterTheClientHasGoneAreDropped) {
   Echo echo;
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon()).value();
+  auto link =
+      PeerLink::connect(echo.target(), {.caller = "test"}, soon()).value();
   link->call({kHold, "", {}}, [](const Result<LinkAnswer>&) {});
   auto answer = echo.held.get_future().get();
   link.reset();
   answer(LinkAnswer{"late", {counting(100'000)}});
 }
 
-TEST(Link, AnotherStartOfTheTaskIsAnotherTask) {
+TEST(PeerLink, AnotherStartOfTheTaskIsAnotherTask) {
   Echo echo;
-  auto link = Link::connect(echo.target(8), {.caller = "test"}, soon());
+  auto link = PeerLink::connect(echo.target(8), {.caller = "test"}, soon());
   EXPECT_THAT(link.status().message(), HasSubstr("/job:ps/task:0"));
   EXPECT_EQ(link.status().code(), Code::kUnavailable);
 }
 
-TEST(Link, NeedsTheToken) {
+TEST(PeerLink, NeedsTheToken) {
   Echo echo(true, "secret");
-  auto link = Link::connect(echo.target(), {.caller = "test"}, soon());
+  auto link = PeerLink::connect(echo.target(), {.caller = "test"}, soon());
   EXPECT_EQ(link.status().code(), Code::kPermission);
-  EXPECT_TRUE(Link::connect(echo.target(),
-                            {.token = "secret", .caller = "test"}, soon())
+  EXPECT_TRUE(PeerLink::connect(echo.target(),
+                                {.token = "secret", .caller = "test"}, soon())
                   .ok());
 }
 

@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-enum class Method : uint32_t {
+enum class CallMethod : uint32_t {
   // Of a worker: remote_worker.cc, worker_service.cc.
   kGet = 1,     // step, key -> dead?, a tensor unless dead
   kAdd = 2,     // time allowed; the parts as a tensor of bytes -> number
@@ -25,7 +25,7 @@ enum class Method : uint32_t {
   kSessionExplain = 20,  // SessionCall -> a text
 };
 
-constexpr uint32_t number(Method method) {
+constexpr uint32_t number(CallMethod method) {
   return static_cast<uint32_t>(method);
 }
 

@@ -57,12 +57,13 @@ Result<Peer> try_once(const std::string& address, const std::string& expected,
   LinkTarget target{
       fmt::format("{} ({})", hello.task, address), hello.incarnation, {}};
   RONDO_ASSIGN_OR_RETURN(target.addresses, link_addresses(at, hello));
-  RONDO_ASSIGN_OR_RETURN(peer.link, Link::connect(target,
-                                                  {.token = options.token,
-                                                   .caller = options.caller,
-                                                   .patience = options.patience,
-                                                   .copier = options.copier},
-                                                  deadline));
+  RONDO_ASSIGN_OR_RETURN(peer.link,
+                         PeerLink::connect(target,
+                                           {.token = options.token,
+                                            .caller = options.caller,
+                                            .patience = options.patience,
+                                            .copier = options.copier},
+                                           deadline));
   return peer;
 }
 
@@ -122,7 +123,7 @@ Result<Peer> Peers::connect(const TaskName& task, Deadline deadline) {
   return peer;
 }
 
-Result<std::shared_ptr<Link>> Peers::link(const TaskName& task) const {
+Result<std::shared_ptr<PeerLink>> Peers::link(const TaskName& task) const {
   const MutexLock lock(mutex_);
   const auto at = peers_.find(task);
   if (at == peers_.end())

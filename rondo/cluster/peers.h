@@ -18,7 +18,7 @@ namespace rondo {
 struct Peer {
   std::string name;  // "/job:ps/task:0"
   std::shared_ptr<ControlClient> control;
-  std::shared_ptr<Link> link;
+  std::shared_ptr<PeerLink> link;
 };
 
 struct PeerOptions {
@@ -27,7 +27,7 @@ struct PeerOptions {
   std::string caller;  // how tasks name this process
   // A task that says nothing for so long while something waits for it is lost.
   Duration patience = std::chrono::seconds(20);
-  std::shared_ptr<Copier> copier = nullptr;  // see Link::Options
+  std::shared_ptr<Copier> copier = nullptr;  // see PeerLink::Options
   // Once it is true, nobody is waited for any more.
   std::shared_ptr<std::atomic<bool>> given_up = nullptr;
 };
@@ -48,7 +48,7 @@ class Peers {
   // Waits for the task until the deadline.
   Result<Peer> connect(const TaskName& task, Deadline deadline);
   // Of a task that was reached; never waits.
-  Result<std::shared_ptr<Link>> link(const TaskName& task) const;
+  Result<std::shared_ptr<PeerLink>> link(const TaskName& task) const;
   // Ends the waits, now and later.
   void give_up() { *options_.given_up = true; }
   // Breaks all links, whoever else has them.

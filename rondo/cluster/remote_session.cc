@@ -24,7 +24,7 @@ Result<std::unique_ptr<RemoteSession>> RemoteSession::open(
       new RemoteSession(of, std::move(master), std::move(info)));
   RONDO_RETURN_IF_ERROR(
       made->master_.link
-          ->call({number(Method::kAttach),
+          ->call({number(CallMethod::kAttach),
                   wire::Writer()
                       .number(static_cast<int64_t>(made->session_))
                       .take(),
@@ -62,7 +62,7 @@ Status RemoteSession::extend(Deadline deadline) {
     }
   }
   RONDO_RETURN_IF_ERROR(master_.link
-                            ->call({number(Method::kExtend),
+                            ->call({number(CallMethod::kExtend),
                                     wire::Writer()
                                         .number(static_cast<int64_t>(session_))
                                         .number(static_cast<int64_t>(sent_))
@@ -93,8 +93,8 @@ Result<std::string> RemoteSession::explain_placement(
   for (const Value& feed : feeds) call.feeds.push_back(feed.name());
   RONDO_ASSIGN_OR_RETURN(
       const LinkAnswer answer,
-      master_.link->call({number(Method::kSessionExplain), call.encode(), {}},
-                         deadline));
+      master_.link->call(
+          {number(CallMethod::kSessionExplain), call.encode(), {}}, deadline));
   wire::Reader in(answer.body);
   std::string text(in.text());
   if (!in.ok()) return bad_call("SessionExplain");
@@ -125,7 +125,7 @@ Result<std::vector<Tensor>> RemoteSession::run(
   int wake = 0;
   if (options.cancellation)
     wake = options.cancellation->on_cancel([&, run = call.run] {
-      master_.link->call({number(Method::kSessionCancel),
+      master_.link->call({number(CallMethod::kSessionCancel),
                           wire::Writer()
                               .number(static_cast<int64_t>(session_))
                               .number(run)
@@ -136,7 +136,8 @@ Result<std::vector<Tensor>> RemoteSession::run(
     });
   const double sent_us = call.traced ? options.timeline->now_us() : 0;
   auto answer = master_.link->call(
-      {number(Method::kSessionRun), call.encode(), std::move(fed)}, deadline);
+      {number(CallMethod::kSessionRun), call.encode(), std::move(fed)},
+      deadline);
   if (options.cancellation) options.cancellation->forget(wake);
   if (!answer.ok()) return answer.status();
   if (call.traced && !answer->tensors.empty()) {

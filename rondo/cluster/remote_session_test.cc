@@ -55,9 +55,9 @@ class SlowMaster final : public ControlService {
 
  private:
   void serve(const LinkCall& call, const LinkServer::Answer& answer) {
-    if (call.method == number(Method::kExtend))
+    if (call.method == number(CallMethod::kExtend))
       std::this_thread::sleep_for(kExtending);
-    if (call.method == number(Method::kSessionRun))
+    if (call.method == number(CallMethod::kSessionRun))
       time_allowed = SessionCall::decode(call.body).value().time_allowed;
     answer(LinkAnswer{});
   }

@@ -32,7 +32,7 @@ Status on_task(const Status& status, const std::string& task) {
 }
 
 LinkCall link_call(Worker::StepCall call) {
-  return {number(Method::kRun),
+  return {number(CallMethod::kRun),
           wire::Writer()
               .number(call.graph)
               .number(call.step)
@@ -73,7 +73,7 @@ class Sent {
 // the graph goes as soon as it is there.
 class Adding {
  public:
-  explicit Adding(std::weak_ptr<Link> link) : link_(std::move(link)) {}
+  explicit Adding(std::weak_ptr<PeerLink> link) : link_(std::move(link)) {}
 
   void answer(Result<LinkAnswer> answer) {
     {
@@ -87,7 +87,7 @@ class Adding {
     const auto link = link_.lock();
     if (!answer.ok() || !link) return;
     // Its number is all that there is.
-    link->call({number(Method::kRemove), std::move(answer->body), {}},
+    link->call({number(CallMethod::kRemove), std::move(answer->body), {}},
                [](const Result<LinkAnswer>&) {});
   }
 
@@ -106,7 +106,7 @@ class Adding {
   }
 
  private:
-  const std::weak_ptr<Link> link_;
+  const std::weak_ptr<PeerLink> link_;
   Mutex mutex_;
   CondVar there_;
   bool given_up_ RONDO_GUARDED_BY(mutex_) = false;
@@ -125,7 +125,7 @@ Result<int64_t> RemoteWorker::add(std::vector<Part> parts, Deadline given,
     return Status(e.code(), e.what());
   }
   const auto adding = std::make_shared<Adding>(link_);
-  link_->call({number(Method::kAdd),
+  link_->call({number(CallMethod::kAdd),
                wire::Writer().number(time_allowed(deadline)).take(),
                {std::move(bytes)}},
               [adding](Result<LinkAnswer> result) {
@@ -141,7 +141,7 @@ Result<int64_t> RemoteWorker::add(std::vector<Part> parts, Deadline given,
 
 void RemoteWorker::remove(int64_t graph) {
   link_->call(
-      {number(Method::kRemove), wire::Writer().number(graph).take(), {}},
+      {number(CallMethod::kRemove), wire::Writer().number(graph).take(), {}},
       [](const Result<LinkAnswer>&) {});
 }
 
@@ -164,7 +164,7 @@ Result<std::vector<Tensor>> RemoteWorker::run_here(StepCall call) {
 }
 
 void RemoteWorker::cancel(int64_t step, const Status& why) {
-  link_->call({number(Method::kCancel),
+  link_->call({number(CallMethod::kCancel),
                wire::Writer()
                    .number(step)
                    .number(static_cast<int64_t>(why.code()))
@@ -174,21 +174,22 @@ void RemoteWorker::cancel(int64_t step, const Status& why) {
               [](const Result<LinkAnswer>&) {});
 }
 
-void get_over(Link& link, int64_t step, const std::string& key,
+void get_over(PeerLink& link, int64_t step, const std::string& key,
               Rendezvous::Done done) {
-  link.call(
-      {number(Method::kGet), wire::Writer().number(step).text(key).take(), {}},
-      [done = std::move(done)](Result<LinkAnswer> answer) {
-        if (!answer.ok()) return done(answer.status());
-        wire::Reader in(answer->body);
-        const bool dead = in.number() != 0;
-        if (!in.ok() || answer->tensors.size() != (dead ? 0 : 1))
-          return done(error(Code::kInternal, "no parcel came"));
-        Rendezvous::Parcel parcel;
-        parcel.dead = dead;
-        if (!dead) parcel.tensor = std::move(answer->tensors[0]);
-        done(std::move(parcel));
-      });
+  link.call({number(CallMethod::kGet),
+             wire::Writer().number(step).text(key).take(),
+             {}},
+            [done = std::move(done)](Result<LinkAnswer> answer) {
+              if (!answer.ok()) return done(answer.status());
+              wire::Reader in(answer->body);
+              const bool dead = in.number() != 0;
+              if (!in.ok() || answer->tensors.size() != (dead ? 0 : 1))
+                return done(error(Code::kInternal, "no parcel came"));
+              Rendezvous::Parcel parcel;
+              parcel.dead = dead;
+              if (!dead) parcel.tensor = std::move(answer->tensors[0]);
+              done(std::move(parcel));
+            });
 }
 
 }  // namespace rondo

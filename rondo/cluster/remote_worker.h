@@ -15,7 +15,7 @@ namespace rondo {
 class RemoteWorker final : public Worker {
  public:
   RemoteWorker(std::string task, std::vector<std::string> devices,
-               std::shared_ptr<Link> link)
+               std::shared_ptr<PeerLink> link)
       : task_(std::move(task)),
         devices_(std::move(devices)),
         link_(std::move(link)) {}
@@ -31,11 +31,11 @@ class RemoteWorker final : public Worker {
  private:
   const std::string task_;
   const std::vector<std::string> devices_;
-  const std::shared_ptr<Link> link_;
+  const std::shared_ptr<PeerLink> link_;
 };
 
 // Asks the task behind `link` for a tensor of a step.
-void get_over(Link& link, int64_t step, const std::string& key,
+void get_over(PeerLink& link, int64_t step, const std::string& key,
               Rendezvous::Done done);
 
 }  // namespace rondo

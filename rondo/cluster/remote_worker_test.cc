@@ -17,8 +17,9 @@ TEST(RemoteWorker, ATaskThatDoesNotEndAStepInTimeIsGivenUp) {
   std::promise<void> over;
   RawServer mute(
       [until = over.get_future().share()](const Fd&) { until.wait(); });
-  const std::shared_ptr<Link> link =
-      Link::connect(mute.target(), {.caller = "test"}, Deadline(seconds(30)))
+  const std::shared_ptr<PeerLink> link =
+      PeerLink::connect(mute.target(), {.caller = "test"},
+                        Deadline(seconds(30)))
           .value();
   RemoteWorker worker("/job:ps/task:0", {"/job:ps/task:0/cpu:0"}, link);
   const Status status =

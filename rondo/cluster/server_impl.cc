@@ -213,7 +213,7 @@ void Server::Impl::serve(uint64_t link, LinkCall call,
 
 void Server::Impl::fetch(int64_t step, const std::string& key,
                          Rendezvous::Done done) {
-  const auto transfer = Transfer::parse(key);
+  const auto transfer = TensorTransfer::parse(key);
   if (!transfer.ok()) return done(transfer.status());
   const auto from = task_of(transfer->from);
   if (!from.ok()) return done(from.status());
@@ -228,7 +228,7 @@ Status Server::Impl::prepare(const std::vector<Worker::Part>& parts,
     for (const auto& node : part.subgraph.graph->nodes()) {
       if (!is_recv(*node)) continue;
       RONDO_ASSIGN_OR_RETURN(const TaskName from,
-                             task_of(Transfer::of(*node).from));
+                             task_of(TensorTransfer::of(*node).from));
       if (from != task)
         RONDO_RETURN_IF_ERROR(peers->connect(from, deadline).status());
     }

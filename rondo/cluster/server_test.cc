@@ -413,7 +413,7 @@ TEST(Server, AClientThatVanishesIsForgotten) {
   const std::string body =
       wire::Writer().number(static_cast<int64_t>(made.session)).take();
   ASSERT_TRUE(
-      peer.link->call({number(Method::kAttach), body, {}}, deadline).ok());
+      peer.link->call({number(CallMethod::kAttach), body, {}}, deadline).ok());
   peer.link.reset();  // and is never heard of again
   while (peer.control->status(deadline)->sessions != 1 && !deadline.passed())
     std::this_thread::yield();

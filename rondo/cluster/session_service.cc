@@ -164,18 +164,18 @@ bool SessionService::serve(uint64_t link, LinkCall& call,
     else
       answer(status);
   };
-  switch (static_cast<Method>(call.method)) {
-    case Method::kAttach: tell(attach(link, call)); return true;
-    case Method::kSessionCancel: tell(cancel(call)); return true;
-    case Method::kExtend:
+  switch (static_cast<CallMethod>(call.method)) {
+    case CallMethod::kAttach: tell(attach(link, call)); return true;
+    case CallMethod::kSessionCancel: tell(cancel(call)); return true;
+    case CallMethod::kExtend:
       answer_on_thread(threads_, std::move(answer),
                        [this, call = std::move(call)] { return extend(call); });
       return true;
-    case Method::kSessionRun:
+    case CallMethod::kSessionRun:
       answer_on_thread(threads_, std::move(answer),
                        [this, call = std::move(call)] { return run(call); });
       return true;
-    case Method::kSessionExplain:
+    case CallMethod::kSessionExplain:
       answer_on_thread(
           threads_, std::move(answer),
           [this, call = std::move(call)] { return explain(call); });

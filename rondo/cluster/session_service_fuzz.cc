@@ -118,7 +118,7 @@ class Client {
   }
   // The model, whole, to the latest session.
   LinkCall first_call() {
-    return {number(Method::kExtend),
+    return {number(CallMethod::kExtend),
             wire::Writer()
                 .number(static_cast<int64_t>(sessions.back()))
                 .number(0)
@@ -127,19 +127,20 @@ class Client {
   }
   LinkCall next_call() {
     const auto method =
-        static_cast<Method>(in_.ConsumeIntegralInRange<uint32_t>(15, 21));
+        static_cast<CallMethod>(in_.ConsumeIntegralInRange<uint32_t>(15, 21));
     LinkCall call;
-    if (method == Method::kSessionRun || method == Method::kSessionExplain) {
+    if (method == CallMethod::kSessionRun ||
+        method == CallMethod::kSessionExplain) {
       call = run_call();
     } else {
       wire::Writer body;
       body.number(static_cast<int64_t>(session()));
-      if (method != Method::kAttach)
+      if (method != CallMethod::kAttach)
         body.number(in_.ConsumeIntegralInRange(-1, 20));
-      if (method == Method::kSessionCancel) body.text("enough");
+      if (method == CallMethod::kSessionCancel) body.text("enough");
       call.body = body.take();
     }
-    if (method == Method::kExtend)
+    if (method == CallMethod::kExtend)
       call.tensors = {bytes_tensor(odd() ? in_.ConsumeRandomLengthString()
                                          : changed(model_.bytes))};
     if (odd()) call.body = changed(call.body);

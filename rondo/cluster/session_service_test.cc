@@ -38,7 +38,7 @@ class SessionServiceTest : public testing::Test {
   ~SessionServiceTest() override { threads_.reset(); }
 
   uint64_t create() { return service_.create({}, soon()).value().session; }
-  Result<LinkAnswer> call(Method method, std::string body) {
+  Result<LinkAnswer> call(CallMethod method, std::string body) {
     auto answered = std::make_shared<std::promise<Result<LinkAnswer>>>();
     LinkCall what{number(method), std::move(body), {}};
     LinkServer::Answer answer = [answered](Result<LinkAnswer> result) {
@@ -61,24 +61,25 @@ class SessionServiceTest : public testing::Test {
 
 TEST_F(SessionServiceTest, ARunThatThrewIsNotCancelled) {
   const uint64_t session = create();
-  const auto run = call(Method::kSessionRun,
+  const auto run = call(CallMethod::kSessionRun,
                         SessionCall{.session = session, .run = 3}.encode());
   EXPECT_THAT(run.status().message(), HasSubstr("what nobody thought of"));
   // It is over, and what could have cancelled it is gone: ASan would tell.
-  EXPECT_TRUE(
-      call(Method::kSessionCancel, wire::Writer()
-                                       .number(static_cast<int64_t>(session))
-                                       .number(3)
-                                       .text("enough")
-                                       .take())
-          .ok());
-  EXPECT_FALSE(
-      call(Method::kSessionExplain, SessionCall{.session = session}.encode())
-          .ok());
+  EXPECT_TRUE(call(CallMethod::kSessionCancel,
+                   wire::Writer()
+                       .number(static_cast<int64_t>(session))
+                       .number(3)
+                       .text("enough")
+                       .take())
+                  .ok());
+  EXPECT_FALSE(call(CallMethod::kSessionExplain,
+                    SessionCall{.session = session}.encode())
+                   .ok());
 }
 
 TEST_F(SessionServiceTest, CallsOfNoSession) {
-  for (const Method method : {Method::kSessionRun, Method::kSessionExplain}) {
+  for (const CallMethod method :
+       {CallMethod::kSessionRun, CallMethod::kSessionExplain}) {
     const auto answer = call(method, SessionCall{.session = 7}.encode());
     EXPECT_EQ(answer.status().code(), Code::kCancelled);
     EXPECT_THAT(answer.status().message(), HasSubstr("no session 7"));

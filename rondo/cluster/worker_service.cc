@@ -28,9 +28,9 @@ WorkerService::WorkerService(Worker& worker, StepTable& steps,
 
 bool WorkerService::serve(uint64_t link, LinkCall& call,
                           LinkServer::Answer& answer) {
-  switch (static_cast<Method>(call.method)) {
-    case Method::kGet: get(call, std::move(answer)); return true;
-    case Method::kAdd: {
+  switch (static_cast<CallMethod>(call.method)) {
+    case CallMethod::kGet: get(call, std::move(answer)); return true;
+    case CallMethod::kAdd: {
       const MutexLock lock(mutex_);
       owned_.try_emplace(link);
     }
@@ -39,11 +39,11 @@ bool WorkerService::serve(uint64_t link, LinkCall& call,
           threads_, std::move(answer),
           [this, link, call = std::move(call)] { return add(link, call); });
       return true;
-    case Method::kRemove: remove(link, call, answer); return true;
-    case Method::kRun:
+    case CallMethod::kRemove: remove(link, call, answer); return true;
+    case CallMethod::kRun:
       run(link, std::move(call), std::move(answer));
       return true;
-    case Method::kCancel: cancel(call, answer); return true;
+    case CallMethod::kCancel: cancel(call, answer); return true;
     default: return false;
   }
 }

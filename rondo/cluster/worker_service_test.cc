@@ -42,7 +42,7 @@ class SendingWorker final : public Worker {
 
 class WorkerServiceTest : public testing::Test {
  protected:
-  Result<LinkAnswer> call(Method method, wire::Writer body,
+  Result<LinkAnswer> call(CallMethod method, wire::Writer body,
                           std::vector<Tensor> tensors = {}) {
     auto answered = std::make_shared<std::promise<Result<LinkAnswer>>>();
     LinkCall what{number(method), body.take(), std::move(tensors)};
@@ -53,16 +53,16 @@ class WorkerServiceTest : public testing::Test {
     return answered->get_future().get();
   }
   Result<LinkAnswer> add() {
-    return call(Method::kAdd, wire::Writer().number(kNoLimit),
+    return call(CallMethod::kAdd, wire::Writer().number(kNoLimit),
                 {parts_to_tensor({})});
   }
   Result<LinkAnswer> run(int64_t step) {
     return call(
-        Method::kRun,
+        CallMethod::kRun,
         wire::Writer().number(1).number(step).number(kNoLimit).number(0));
   }
   Result<LinkAnswer> get(int64_t step) {
-    return call(Method::kGet, wire::Writer().number(step).text("x"));
+    return call(CallMethod::kGet, wire::Writer().number(step).text("x"));
   }
 
   std::shared_ptr<StepTable> steps_ = std::make_shared<StepTable>(
@@ -96,7 +96,7 @@ TEST_F(WorkerServiceTest, NoCallEndsTheTask) {
 TEST_F(WorkerServiceTest, PartsThatCannotBe) {
   const std::string many = wire::Writer().number(1000).take();
   const Tensor bytes = bytes_tensor(many + std::string(1000, '\0'));
-  EXPECT_THAT(call(Method::kAdd, wire::Writer().number(kNoLimit), {bytes})
+  EXPECT_THAT(call(CallMethod::kAdd, wire::Writer().number(kNoLimit), {bytes})
                   .status()
                   .message(),
               HasSubstr("number makes no sense"));

@@ -246,9 +246,12 @@ TEST_P(MailboxOver, ShortMessagesThatNobodyTakesTimeOutAlone) {
 Code abort_an_accepted_message(const std::string& transport) {
   Code ended = Code::kOk;
   spawn_ranks(transport, 2, [&](Communicator& comm) {
-    auto box = Mailbox::open(comm).value();
+    // The mailbox's end waits for the callback, which uses all of these.
+    std::latch inside(1);
+    std::latch release(1);
     std::vector<int32_t> token(1);
     std::vector<int32_t> data = numbers(9000, 0);
+    auto box = Mailbox::open(comm).value();
     if (comm.rank() == 1) {
       comm.barrier().value();
       EXPECT_TRUE(send(*box, token, 0, 1).get().status.ok());
@@ -260,8 +263,6 @@ Code abort_an_accepted_message(const std::string& transport) {
       return;
     }
     // Rank 0's thread is kept in a callback, so that nothing moves by itself.
-    std::latch inside(1);
-    std::latch release(1);
     box->recv(token, {.peer = 1, .tag = 1}, [&](const Status&, int) {
       inside.count_down();
       release.wait();

@@ -41,9 +41,9 @@ int64_t width_of(const GradientRows& gradient) {
 
 }  // namespace
 
-struct Accumulator::Taking final : Waiter {
+struct Accumulator::Taking final : WaitingKernel {
   Taking(KernelContext& context, AsyncKernel::Done done, int64_t n)
-      : Waiter(context, std::move(done)), required(n) {}
+      : WaitingKernel(context, std::move(done)), required(n) {}
 
   Status deliver(KernelContext& context) override {
     if (!options.sparse) {
@@ -218,12 +218,12 @@ void Accumulator::add_rows(const GradientRows& gradient) {
   }
 }
 
-void Accumulator::list(const std::shared_ptr<Waiter>& waiter,
+void Accumulator::list(const std::shared_ptr<WaitingKernel>& waiter,
                        Ended& /*ended*/) {
   taking_.push_back(std::static_pointer_cast<Taking>(waiter));
 }
 
-void Accumulator::unlist(const std::shared_ptr<Waiter>& waiter) {
+void Accumulator::unlist(const std::shared_ptr<WaitingKernel>& waiter) {
   std::erase(taking_, std::static_pointer_cast<Taking>(waiter));
 }
 

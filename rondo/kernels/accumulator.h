@@ -56,8 +56,9 @@ class RONDO_API Accumulator final : public Waitable {
     int64_t count = 0;
   };
 
-  void list(const std::shared_ptr<Waiter>& waiter, Ended& ended) override;
-  void unlist(const std::shared_ptr<Waiter>& waiter) override;
+  void list(const std::shared_ptr<WaitingKernel>& waiter,
+            Ended& ended) override;
+  void unlist(const std::shared_ptr<WaitingKernel>& waiter) override;
   void advance(Ended& ended) override;
   Status wrong_shape(const PartialShape& got) const;
   Result<PartialShape> shape_with(const GradientRows& gradient) const;

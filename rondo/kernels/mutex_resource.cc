@@ -2,10 +2,10 @@
 
 namespace rondo {
 
-struct MutexResource::Asking final : Waiter {
+struct MutexResource::Asking final : WaitingKernel {
   Asking(KernelContext& context, AsyncKernel::Done done,
          std::shared_ptr<MutexResource> wanted)
-      : Waiter(context, std::move(done)), lock(std::move(wanted)) {}
+      : WaitingKernel(context, std::move(done)), lock(std::move(wanted)) {}
   Status deliver(KernelContext& context) override {
     try {
       Tensor& number = context.allocate(0, DType::kI64, {});
@@ -29,12 +29,12 @@ void MutexResource::release() {
   update([&](Ended&) { held_ = false; });
 }
 
-void MutexResource::list(const std::shared_ptr<Waiter>& waiter,
+void MutexResource::list(const std::shared_ptr<WaitingKernel>& waiter,
                          Ended& /*ended*/) {
   asking_.push_back(waiter);
 }
 
-void MutexResource::unlist(const std::shared_ptr<Waiter>& waiter) {
+void MutexResource::unlist(const std::shared_ptr<WaitingKernel>& waiter) {
   std::erase(asking_, waiter);
 }
 

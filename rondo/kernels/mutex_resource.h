@@ -20,13 +20,14 @@ class RONDO_API MutexResource final : public Waitable {
  private:
   struct Asking;
 
-  void list(const std::shared_ptr<Waiter>& waiter, Ended& ended) override;
-  void unlist(const std::shared_ptr<Waiter>& waiter) override;
+  void list(const std::shared_ptr<WaitingKernel>& waiter,
+            Ended& ended) override;
+  void unlist(const std::shared_ptr<WaitingKernel>& waiter) override;
   void advance(Ended& ended) override;
 
   // Guarded by mutex_.
   bool held_ = false;
-  std::deque<std::shared_ptr<Waiter>> asking_;
+  std::deque<std::shared_ptr<WaitingKernel>> asking_;
 };
 
 // The locks that a run holds, among the resources of that run: they are let go

@@ -30,17 +30,17 @@ Status stack(const std::vector<TensorQueue::Element>& elements,
 
 }  // namespace
 
-struct TensorQueue::Putting final : Waiter {
+struct TensorQueue::Putting final : WaitingKernel {
   Putting(KernelContext& context, AsyncKernel::Done done,
           std::vector<Element> elements)
-      : Waiter(context, std::move(done)), left(std::move(elements)) {}
+      : WaitingKernel(context, std::move(done)), left(std::move(elements)) {}
   std::vector<Element> left;
   size_t next = 0;  // those before it are in the queue
 };
 
-struct TensorQueue::Taking final : Waiter {
+struct TensorQueue::Taking final : WaitingKernel {
   Taking(KernelContext& context, AsyncKernel::Done done, Take how, int64_t n)
-      : Waiter(context, std::move(done)), take(how), count(n) {}
+      : WaitingKernel(context, std::move(done)), take(how), count(n) {}
   Status deliver(KernelContext& context) override {
     if (take != Take::kOne) return stack(taken, options, context);
     for (size_t i = 0; i < taken[0].size(); ++i)
@@ -146,7 +146,8 @@ TensorQueue::Element TensorQueue::take_next() {
   return element;
 }
 
-void TensorQueue::list(const std::shared_ptr<Waiter>& waiter, Ended& ended) {
+void TensorQueue::list(const std::shared_ptr<WaitingKernel>& waiter,
+                       Ended& ended) {
   if (auto taking = std::dynamic_pointer_cast<Taking>(waiter))
     taking_.push_back(std::move(taking));
   else if (closed_)
@@ -155,7 +156,7 @@ void TensorQueue::list(const std::shared_ptr<Waiter>& waiter, Ended& ended) {
     putting_.push_back(std::static_pointer_cast<Putting>(waiter));
 }
 
-void TensorQueue::unlist(const std::shared_ptr<Waiter>& waiter) {
+void TensorQueue::unlist(const std::shared_ptr<WaitingKernel>& waiter) {
   if (auto taking = std::dynamic_pointer_cast<Taking>(waiter)) {
     give_back(*taking);
     std::erase(taking_, taking);

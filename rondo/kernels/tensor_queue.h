@@ -59,8 +59,9 @@ class RONDO_API TensorQueue final : public Waitable {
   struct Putting;
   struct Taking;
 
-  void list(const std::shared_ptr<Waiter>& waiter, Ended& ended) override;
-  void unlist(const std::shared_ptr<Waiter>& waiter) override;
+  void list(const std::shared_ptr<WaitingKernel>& waiter,
+            Ended& ended) override;
+  void unlist(const std::shared_ptr<WaitingKernel>& waiter) override;
   void advance(Ended& ended) override;
   // Whether they did anything.
   bool put_in(Ended& ended);

@@ -4,14 +4,14 @@
 
 namespace rondo {
 
-void Waiter::finish() {
+void WaitingKernel::finish() {
   // Before done_: with that, the run may be over, and its cancellation gone.
   context_.cancellation().drop(wake_);
   if (status_.ok()) status_ = attempt([&] { return deliver(context_); });
   done_(status_);
 }
 
-void Waitable::wait(const std::shared_ptr<Waiter>& waiter) {
+void Waitable::wait(const std::shared_ptr<WaitingKernel>& waiter) {
   // First the wake, then the list: once listed, the wait may end any time, and
   // the run with it.
   waiter->wake_ = waiter->context_.cancellation().on_cancel(
@@ -26,14 +26,14 @@ void Waitable::wait(const std::shared_ptr<Waiter>& waiter) {
   });
 }
 
-void Waitable::end(const std::shared_ptr<Waiter>& waiter, Status status,
+void Waitable::end(const std::shared_ptr<WaitingKernel>& waiter, Status status,
                    Ended& ended) {
   waiter->over_ = true;
   waiter->status_ = std::move(status);
   ended.push_back(waiter);
 }
 
-void Waitable::cancel(const std::shared_ptr<Waiter>& waiter) {
+void Waitable::cancel(const std::shared_ptr<WaitingKernel>& waiter) {
   update([&](Ended& ended) {
     if (waiter->over_) return;
     const Status reason = waiter->context_.cancellation().reason();

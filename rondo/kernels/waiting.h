@@ -14,13 +14,13 @@ namespace rondo {
 
 // One kernel that waits. It ends once: with what it waited for, with an error
 // of the resource, or because its run is cancelled.
-class Waiter {
+class WaitingKernel {
  public:
-  Waiter(KernelContext& context, AsyncKernel::Done done)
+  WaitingKernel(KernelContext& context, AsyncKernel::Done done)
       : context_(context), done_(std::move(done)) {}
-  virtual ~Waiter() = default;
-  Waiter(const Waiter&) = delete;
-  Waiter& operator=(const Waiter&) = delete;
+  virtual ~WaitingKernel() = default;
+  WaitingKernel(const WaitingKernel&) = delete;
+  WaitingKernel& operator=(const WaitingKernel&) = delete;
 
  protected:
   // Called once the wait has ended well, without any lock: fills the outputs.
@@ -45,10 +45,10 @@ class RONDO_API Waitable : public Resource,
                            public std::enable_shared_from_this<Waitable> {
  protected:
   // Waiters that are over and have to be told.
-  using Ended = std::vector<std::shared_ptr<Waiter>>;
+  using Ended = std::vector<std::shared_ptr<WaitingKernel>>;
 
   // Has `waiter` listed, or ended at once where its run is cancelled already.
-  void wait(const std::shared_ptr<Waiter>& waiter);
+  void wait(const std::shared_ptr<WaitingKernel>& waiter);
   // After a change of state: calls `change` and advance() with the mutex held,
   // then tells those that have ended.
   template <class F>
@@ -62,20 +62,21 @@ class RONDO_API Waitable : public Resource,
     tell(ended);
   }
   // With the mutex held, by the derived class when it takes one off its list.
-  static void end(const std::shared_ptr<Waiter>& waiter, Status status,
+  static void end(const std::shared_ptr<WaitingKernel>& waiter, Status status,
                   Ended& ended);
 
   // All with the mutex held. Puts a waiter on its list, or ends it at once:
-  virtual void list(const std::shared_ptr<Waiter>& waiter, Ended& ended) = 0;
+  virtual void list(const std::shared_ptr<WaitingKernel>& waiter,
+                    Ended& ended) = 0;
   // Takes off its list one that is cancelled; gives back what it had taken:
-  virtual void unlist(const std::shared_ptr<Waiter>& waiter) = 0;
+  virtual void unlist(const std::shared_ptr<WaitingKernel>& waiter) = 0;
   // Ends all that need not wait any longer:
   virtual void advance(Ended& ended) = 0;
 
   mutable std::mutex mutex_;
 
  private:
-  void cancel(const std::shared_ptr<Waiter>& waiter);
+  void cancel(const std::shared_ptr<WaitingKernel>& waiter);
   static void tell(const Ended& ended);
 };
 

@@ -106,7 +106,8 @@ ExchangeCost star(const Network& network, double bytes) {
   return cost;
 }
 
-ExchangeCost tree(const Network& network, const LinkLoad& each, double bytes) {
+ExchangeCost tree(const Network& network, const MessageLoad& each,
+                  double bytes) {
   const int n = network.workers;
   ExchangeCost cost;
   if (one_host(network)) {
@@ -124,12 +125,12 @@ ExchangeCost tree(const Network& network, const LinkLoad& each, double bytes) {
 }
 
 // In a step all messages begin at once, and the next waits for them.
-ExchangeCost butterfly(const Network& network, std::span<const LinkLoad> steps,
-                       double bytes) {
+ExchangeCost butterfly(const Network& network,
+                       std::span<const MessageLoad> steps, double bytes) {
   const int n = network.workers;
   const int p = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
   ExchangeCost cost;
-  for (const LinkLoad& step : steps) {
+  for (const MessageLoad& step : steps) {
     const double seconds =
         step.link == 0  // all of it within hosts
             ? step.part * bytes / network.local_rate + network.local_latency
@@ -174,7 +175,7 @@ struct Traded {
 
 // Servers on the workers' hosts, which wait for parts of so many bytes.
 ExchangeCost served_beside(const Method& method, const Network& network,
-                           const LinkLoad& each, double bytes, double back,
+                           const MessageLoad& each, double bytes, double back,
                            double part) {
   const Traded traded(bytes, back);
   if (one_host(network)) {

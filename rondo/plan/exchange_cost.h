@@ -53,7 +53,7 @@ class ExchangeCosts {
 
   const Method method_;
   const Network network_;
-  const std::vector<LinkLoad> loads_;
+  const std::vector<MessageLoad> loads_;
 };
 
 // Of a single one.

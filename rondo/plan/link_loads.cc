@@ -29,7 +29,7 @@ class Load {
     rack_up_[static_cast<size_t>(a)] += bytes;
     rack_down_[static_cast<size_t>(b)] += bytes;
   }
-  LinkLoad busiest(double part = 1) const {
+  MessageLoad busiest(double part = 1) const {
     return {.part = part,
             .link = std::max(std::ranges::max(up_), std::ranges::max(down_)),
             .uplink = std::max(std::ranges::max(rack_up_),
@@ -42,7 +42,7 @@ class Load {
 };
 
 // What passes hosts takes longest, however many messages stay within one.
-LinkLoad tree_load(const Network& network) {
+MessageLoad tree_load(const Network& network) {
   struct Way {
     int between = 0, within = 0;
     auto operator<=>(const Way&) const = default;
@@ -59,7 +59,7 @@ LinkLoad tree_load(const Network& network) {
     way = ways[static_cast<size_t>(tree_parent(rank))];
     ++(child == parent ? way.within : way.between);
   }
-  LinkLoad busiest = load.busiest();
+  MessageLoad busiest = load.busiest();
   const Way longest = std::ranges::max(ways);
   busiest.hops = longest.between + longest.within;
   busiest.local_hops = longest.within;
@@ -68,14 +68,14 @@ LinkLoad tree_load(const Network& network) {
 
 // As butterfly.cc: ranks beyond the power of two p give their vector to a
 // neighbour before, and get the result after. Halves and doubles alike.
-std::vector<LinkLoad> butterfly_loads(const Network& network) {
+std::vector<MessageLoad> butterfly_loads(const Network& network) {
   const int n = network.workers;
   const int p = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
   const int extra = n - p;
   std::vector<int> hosts;  // of those that halve and double
   for (int v = 0; v < p; ++v)
     hosts.push_back(network.host_of(v < extra ? 2 * v + 1 : v + extra));
-  std::vector<LinkLoad> loads;
+  std::vector<MessageLoad> loads;
   if (extra > 0) {
     Load load(network);
     for (int v = 0; v < extra; ++v)
@@ -96,7 +96,7 @@ std::vector<LinkLoad> butterfly_loads(const Network& network) {
 // A host's link carries what its workers send to servers elsewhere and what its
 // servers answer to workers elsewhere; what goes from a worker to a server of
 // its host stays there.
-LinkLoad beside_load(const Method& method, const Network& network) {
+MessageLoad beside_load(const Method& method, const Network& network) {
   struct Place {
     double workers = 0, servers = 0;
   };
@@ -107,7 +107,7 @@ LinkLoad beside_load(const Method& method, const Network& network) {
           .servers;
   const double n = network.workers;
   const double k = method.spare;
-  LinkLoad busiest;
+  MessageLoad busiest;
   const auto add = [&](const Place& place, double& load, double& more) {
     const double pushes = place.workers * (k - place.servers) / k;
     const double answers = place.servers * (n - place.workers) / k;
@@ -132,7 +132,8 @@ LinkLoad beside_load(const Method& method, const Network& network) {
 
 }  // namespace
 
-std::vector<LinkLoad> link_loads(const Method& method, const Network& network) {
+std::vector<MessageLoad> link_loads(const Method& method,
+                                    const Network& network) {
   if (network.workers == 1) return {};
   if (method.beside) return {beside_load(method, network)};
   if (method.kind == MethodKind::kTree) return {tree_load(network)};

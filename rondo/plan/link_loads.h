@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-struct LinkLoad {
+struct MessageLoad {
   double part = 1;    // of the vector, that a message has
   double link = 0;    // of a host, one way
   double uplink = 0;  // of a rack, one way
@@ -28,7 +28,8 @@ struct LinkLoad {
 
 // Of all links at once, but for the butterfly: of one step after another. Empty
 // for methods whose loads are known without looking.
-std::vector<LinkLoad> link_loads(const Method& method, const Network& network);
+std::vector<MessageLoad> link_loads(const Method& method,
+                                    const Network& network);
 
 std::vector<int> workers_in_racks(const Network& network);
 

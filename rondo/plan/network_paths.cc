@@ -11,8 +11,8 @@ int NetworkPaths::host_of(int rank) const {
                          : network_.hosts + spare;
 }
 
-std::vector<Link> NetworkPaths::links() const {
-  std::vector<Link> made;
+std::vector<SimulatedLink> NetworkPaths::links() const {
+  std::vector<SimulatedLink> made;
   const auto add = [&](int count, double rate, double burst) {
     for (int i = 0; i < count; ++i)
       made.push_back(
@@ -33,8 +33,8 @@ std::vector<int> NetworkPaths::between(int source, int target) const {
   return path;
 }
 
-Channel NetworkPaths::channel(int from, int to) const {
-  Channel made;
+SimulatedChannel NetworkPaths::channel(int from, int to) const {
+  SimulatedChannel made;
   const int source = host_of(from), target = host_of(to);
   if (source == target) {
     made.link = memory(from);

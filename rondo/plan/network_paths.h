@@ -14,9 +14,9 @@ class NetworkPaths {
 
   int ranks() const { return network_.workers + options_.spare; }
   int host_of(int rank) const;
-  std::vector<Link> links() const;
+  std::vector<SimulatedLink> links() const;
   // From one rank to another, with no messages and no streams yet.
-  Channel channel(int from, int to) const;
+  SimulatedChannel channel(int from, int to) const;
 
  private:
   int machines() const {

@@ -49,7 +49,7 @@ void NetworkSimulator::come_behind(const NetworkSimulator& other) {
   for (size_t i = 0; i < links_.size(); ++i)
     links_[i].free = other.links_[i].free - other.now_;
   for (size_t i = 0; i < streams_.size(); ++i) {
-    const Stream& before = other.streams_[i];
+    const SimulatedStream& before = other.streams_[i];
     streams_[i].congestion_window = before.congestion_window;
     streams_[i].round_trip = before.round_trip;
     streams_[i].last_sent = before.last_sent - other.now_;

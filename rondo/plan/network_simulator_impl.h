@@ -73,29 +73,31 @@ class NetworkSimulator {
   // Those from workers to servers with those back.
   void pair_channels();
   // Whether it has to wait for answers before it sends another block.
-  bool waits_for_answers(const Channel& channel) const;
-  const Channel& channel_of(const Stream& stream) const {
+  bool waits_for_answers(const SimulatedChannel& channel) const;
+  const SimulatedChannel& channel_of(const SimulatedStream& stream) const {
     return channels_[static_cast<size_t>(stream.channel)];
   }
   // Whether so and so many bytes may be under way, and no more.
-  bool has_window(const Channel& channel) const {
+  bool has_window(const SimulatedChannel& channel) const {
     return network_.window > 0 && !channel.others.empty();
   }
   // Comes to the first place from here on, of these messages, where the stream
   // has a block.
-  void settle(const Stream& stream, const std::vector<int>& messages,
-              Stream::Place& place) const;
+  void settle(const SimulatedStream& stream, const std::vector<int>& messages,
+              SimulatedStream::Place& place) const;
   // Past a block.
-  void step(const Stream& stream, const std::vector<int>& messages,
-            Stream::Place& place) const;
+  void step(const SimulatedStream& stream, const std::vector<int>& messages,
+            SimulatedStream::Place& place) const;
   // Blocks of a receive that have arrived, before the first that has not.
   int in_order(int i) const;
 
   // Sending. Lets streams wait for their link if they have a block to send.
   void offer_all(int channel);
   void offer(int stream);
-  bool has_block(const Stream& stream, const Stream::Place& place) const;
-  double bytes_at(const Stream& stream, const Stream::Place& place) const;
+  bool has_block(const SimulatedStream& stream,
+                 const SimulatedStream::Place& place) const;
+  double bytes_at(const SimulatedStream& stream,
+                  const SimulatedStream::Place& place) const;
   void fill(int stream);
   // Writes the next block of a stream, or what of it its window has room for;
   // whether there was any.
@@ -118,17 +120,17 @@ class NetworkSimulator {
   void hop(int passage);
   void arrive(int stream, int bytes);
   // Sends it for bytes that have arrived: when the sender knows of them.
-  double acknowledge(const Channel& channel, double bytes);
+  double acknowledge(const SimulatedChannel& channel, double bytes);
 
   const Network& network_;
   const std::span<const SimulatedOperation> operations_;
   const NetworkSimulation options_;
   const NetworkPaths paths_;
-  std::vector<Link> links_;
+  std::vector<SimulatedLink> links_;
   std::vector<Act> acts_;
   std::vector<Rank> ranks_;
-  std::vector<Channel> channels_;
-  std::vector<Stream> streams_;
+  std::vector<SimulatedChannel> channels_;
+  std::vector<SimulatedStream> streams_;
   std::vector<Passage> passages_;
   std::vector<int> unused_;                     // of these
   std::map<std::pair<int, int>, int> numbers_;  // of channels

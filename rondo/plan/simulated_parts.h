@@ -44,7 +44,7 @@ struct Act {
 };
 
 // The messages from one rank to another, in the order of both plans.
-struct Channel {
+struct SimulatedChannel {
   int link = 0;                // the first on the way
   std::vector<int> others;     // those behind it
   std::vector<int> back;       // on the way of acknowledgements
@@ -61,7 +61,7 @@ struct Channel {
 };
 
 // A socket of a channel: some of the blocks, in order.
-struct Stream {
+struct SimulatedStream {
   // The next block that is written to it, that it sends, or that arrives.
   struct Place {
     size_t message = 0;  // of those of the channel
@@ -122,7 +122,7 @@ struct Passage {
   double end = 0;  // when the last byte is through the link before
 };
 
-struct Link {
+struct SimulatedLink {
   double rate = 1;
   double burst = 0;       // seconds that it may be ahead of its rate
   double burst_rate = 1;  // bytes a second of what is

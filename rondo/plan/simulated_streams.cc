@@ -12,7 +12,7 @@ void NetworkSimulator::join_channel(int i) {
   const bool sends = act.kind == ActionKind::kSend;
   const int peer = act.action->peer;
   act.channel = channel(sends ? act.rank : peer, sends ? peer : act.rank);
-  Channel& to = channels_[static_cast<size_t>(act.channel)];
+  SimulatedChannel& to = channels_[static_cast<size_t>(act.channel)];
   (sends ? to.sends : to.receives).push_back(i);
 }
 
@@ -20,7 +20,7 @@ int NetworkSimulator::channel(int from, int to) {
   const auto [at, fresh] =
       numbers_.emplace(std::pair(from, to), static_cast<int>(channels_.size()));
   if (!fresh) return at->second;
-  Channel made = paths_.channel(from, to);
+  SimulatedChannel made = paths_.channel(from, to);
   made.first_stream = static_cast<int>(streams_.size());
   // A server has one socket for each worker, and in memory there are none.
   if (!made.others.empty() && !serves(std::max(from, to)))
@@ -32,7 +32,7 @@ int NetworkSimulator::channel(int from, int to) {
 }
 
 void NetworkSimulator::open_streams() {
-  for (Stream& stream : streams_) {
+  for (SimulatedStream& stream : streams_) {
     stream.next_write.block = stream.next_receive.block =
         stream.index * options_.pieces;
     settle(stream, channel_of(stream).sends, stream.next_write);
@@ -52,7 +52,8 @@ void NetworkSimulator::pair_channels() {
   }
 }
 
-bool NetworkSimulator::waits_for_answers(const Channel& channel) const {
+bool NetworkSimulator::waits_for_answers(
+    const SimulatedChannel& channel) const {
   if (channel.answers < 0) return false;
   const int answered = channels_[static_cast<size_t>(channel.answers)].arrived;
   return channel.sent > answered &&
@@ -60,7 +61,7 @@ bool NetworkSimulator::waits_for_answers(const Channel& channel) const {
 }
 
 void NetworkSimulator::offer_all(int number) {
-  const Channel& channel = channels_[static_cast<size_t>(number)];
+  const SimulatedChannel& channel = channels_[static_cast<size_t>(number)];
   if (!has_window(channel)) {
     for (int i = 0; i < channel.streams; ++i) offer(channel.first_stream + i);
     return;
@@ -74,9 +75,9 @@ void NetworkSimulator::offer_all(int number) {
   }
 }
 
-void NetworkSimulator::settle(const Stream& stream,
+void NetworkSimulator::settle(const SimulatedStream& stream,
                               const std::vector<int>& messages,
-                              Stream::Place& place) const {
+                              SimulatedStream::Place& place) const {
   while (place.message < messages.size() &&
          place.block >=
              acts_[static_cast<size_t>(messages[place.message])].blocks) {
@@ -86,9 +87,9 @@ void NetworkSimulator::settle(const Stream& stream,
 }
 
 // At the end of a block, past those of the other streams.
-void NetworkSimulator::step(const Stream& stream,
+void NetworkSimulator::step(const SimulatedStream& stream,
                             const std::vector<int>& messages,
-                            Stream::Place& place) const {
+                            SimulatedStream::Place& place) const {
   if (++place.block % options_.pieces == 0)
     place.block += (channel_of(stream).streams - 1) * options_.pieces;
   settle(stream, messages, place);
@@ -97,12 +98,12 @@ void NetworkSimulator::step(const Stream& stream,
 int NetworkSimulator::in_order(int i) const {
   const Act& act = acts_[static_cast<size_t>(i)];
   if (act.arrived == act.blocks) return act.blocks;
-  const Channel& channel = channels_[static_cast<size_t>(act.channel)];
+  const SimulatedChannel& channel = channels_[static_cast<size_t>(act.channel)];
   int least = act.blocks;
   for (int s = 0; s < channel.streams; ++s) {
     const int number = channel.first_stream + s;
-    const Stream& stream = streams_[static_cast<size_t>(number)];
-    const Stream::Place& next = stream.next_receive;
+    const SimulatedStream& stream = streams_[static_cast<size_t>(number)];
+    const SimulatedStream::Place& next = stream.next_receive;
     if (next.message == channel.receives.size()) continue;
     const int at = channel.receives[next.message];
     if (at == i)
@@ -114,11 +115,11 @@ int NetworkSimulator::in_order(int i) const {
 }
 
 void NetworkSimulator::offer(int number) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
-  const Channel& channel = channel_of(stream);
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
+  const SimulatedChannel& channel = channel_of(stream);
   if (has_window(channel)) return fill(number);
   if (stream.waiting || !has_block(stream, stream.next_send)) return;
-  Link& link = links_[static_cast<size_t>(channel.link)];
+  SimulatedLink& link = links_[static_cast<size_t>(channel.link)];
   stream.waiting = true;
   stream.tag =
       std::max(stream.tag, link.turn) + bytes_at(stream, stream.next_send);
@@ -126,17 +127,17 @@ void NetworkSimulator::offer(int number) {
   serve(channel.link);
 }
 
-bool NetworkSimulator::has_block(const Stream& stream,
-                                 const Stream::Place& place) const {
-  const Channel& channel = channel_of(stream);
+bool NetworkSimulator::has_block(const SimulatedStream& stream,
+                                 const SimulatedStream::Place& place) const {
+  const SimulatedChannel& channel = channel_of(stream);
   if (place.message == channel.sends.size()) return false;
   if (waits_for_answers(channel)) return false;
   const int i = channel.sends[place.message];
   return may_run(i) && given(acts_[static_cast<size_t>(i)]) > place.block;
 }
 
-double NetworkSimulator::bytes_at(const Stream& stream,
-                                  const Stream::Place& place) const {
+double NetworkSimulator::bytes_at(const SimulatedStream& stream,
+                                  const SimulatedStream::Place& place) const {
   const int i = channel_of(stream).sends[place.message];
   const Act& act = acts_[static_cast<size_t>(i)];
   return std::min(piece(), act.bytes - place.block * piece());
@@ -150,8 +151,8 @@ void NetworkSimulator::fill(int number) {
 // All that the window has room for is written to the socket at once. One that
 // was full tells its writer of room when a third of it is free.
 bool NetworkSimulator::put_block(int number) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
-  Channel& channel = channels_[static_cast<size_t>(stream.channel)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
+  SimulatedChannel& channel = channels_[static_cast<size_t>(stream.channel)];
   if (stream.full && stream.under_way > network_.window * 2 / 3) return false;
   stream.full = false;
   bool any = false;
@@ -175,7 +176,7 @@ bool NetworkSimulator::put_block(int number) {
 // other sockets' turns come earlier, and the network no more than its
 // congestion window.
 void NetworkSimulator::send_on(int number) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
   const double queued = channel_of(stream).queued;
   if (stream.unsent > 0 && stream.flying.empty()) stream.restart(now_);
   while (stream.unsent > 0) {
@@ -198,14 +199,14 @@ void NetworkSimulator::send_on(int number) {
 }
 
 void NetworkSimulator::has_left(int number) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
   stream.queued_bytes -= stream.queued.front();
   stream.queued.pop();
   send_on(number);
 }
 
 void NetworkSimulator::acknowledged(int number, int bytes) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
   stream.under_way -= bytes;
   stream.acknowledged(now_, bytes);
   stream.congestion_window =
@@ -215,13 +216,13 @@ void NetworkSimulator::acknowledged(int number, int bytes) {
 }
 
 void NetworkSimulator::serve(int number) {
-  Link& link = links_[static_cast<size_t>(number)];
+  SimulatedLink& link = links_[static_cast<size_t>(number)];
   if (link.busy || link.waiting.empty()) return;
   const auto [tag, s] = link.waiting.top();
   link.waiting.pop();
   link.turn = tag;
   link.busy = true;
-  Stream& stream = streams_[static_cast<size_t>(s)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(s)];
   ++channels_[static_cast<size_t>(stream.channel)].sent;
   const auto [act, end] = put(s);
   stream.sending = act;
@@ -229,8 +230,8 @@ void NetworkSimulator::serve(int number) {
 }
 
 std::pair<int, double> NetworkSimulator::put(int number) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
-  const Channel& channel = channel_of(stream);
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
+  const SimulatedChannel& channel = channel_of(stream);
   const int act = channel.sends[stream.next_send.message];
   Passage passage{.stream = number,
                   .bytes = bytes_at(stream, stream.next_send)};
@@ -240,7 +241,7 @@ std::pair<int, double> NetworkSimulator::put(int number) {
 }
 
 void NetworkSimulator::sent(int number) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
   const int i = stream.sending;
   stream.waiting = false;
   offer(number);
@@ -249,8 +250,8 @@ void NetworkSimulator::sent(int number) {
 
 // The first byte may be in the next link before the last has left this one.
 void NetworkSimulator::travel(Passage& passage, int number) {
-  Link& link = links_[static_cast<size_t>(number)];
-  const Channel& channel =
+  SimulatedLink& link = links_[static_cast<size_t>(number)];
+  const SimulatedChannel& channel =
       channel_of(streams_[static_cast<size_t>(passage.stream)]);
   passage.end = std::max(passage.end, link.send(now_, passage.bytes));
   link.free = std::max(link.free, passage.end - link.burst);
@@ -278,14 +279,14 @@ int NetworkSimulator::keep(const Passage& passage) {
 void NetworkSimulator::hop(int number) {
   unused_.push_back(number);
   Passage passage = passages_[static_cast<size_t>(number)];
-  const Channel& channel =
+  const SimulatedChannel& channel =
       channel_of(streams_[static_cast<size_t>(passage.stream)]);
   travel(passage, channel.others[passage.hop++]);
 }
 
 void NetworkSimulator::arrive(int number, int bytes) {
-  Stream& stream = streams_[static_cast<size_t>(number)];
-  Channel& channel = channels_[static_cast<size_t>(stream.channel)];
+  SimulatedStream& stream = streams_[static_cast<size_t>(number)];
+  SimulatedChannel& channel = channels_[static_cast<size_t>(stream.channel)];
   ++channel.arrived;
   const int i = channel.receives[stream.next_receive.message];
   ++acts_[static_cast<size_t>(i)].arrived;
@@ -298,10 +299,11 @@ void NetworkSimulator::arrive(int number, int bytes) {
 }
 
 // What is in the queues of the links on the way back goes first.
-double NetworkSimulator::acknowledge(const Channel& channel, double bytes) {
+double NetworkSimulator::acknowledge(const SimulatedChannel& channel,
+                                     double bytes) {
   double at = now_;
   for (const int number : channel.back) {
-    Link& link = links_[static_cast<size_t>(number)];
+    SimulatedLink& link = links_[static_cast<size_t>(number)];
     at = std::max(at, link.send(now_, bytes * channel.acknowledgement));
   }
   return at + channel.latency;

@@ -136,8 +136,8 @@ class Stranger {
         Card::parse(
             cluster.options.store->get(KvServer::store_key(0), soon()).value())
             .value();
-    link = Link::connect({"server", card.nonce, card.addresses},
-                         {.caller = "stranger"}, soon())
+    link = PeerLink::connect({"server", card.nonce, card.addresses},
+                             {.caller = "stranger"}, soon())
                .value();
   }
   Status call(uint32_t method, std::string body,
@@ -145,7 +145,7 @@ class Stranger {
     return link->call({method, std::move(body), std::move(tensors)}, soon())
         .status();
   }
-  std::shared_ptr<Link> link;
+  std::shared_ptr<PeerLink> link;
 };
 
 TEST(KvErrors, NonsenseIsRefused) {

@@ -19,7 +19,7 @@ constexpr Duration kGrace = std::chrono::seconds(2);
 // Behind this nothing of it is written to memory of ours, and its thread is not
 // in answered(). Who is about to send may hold it, too, so that letting go of
 // it would not be enough.
-void end(const std::shared_ptr<Link>& link) {
+void end(const std::shared_ptr<PeerLink>& link) {
   if (link) link->close(error(Code::kCancelled, "the worker gave the link up"));
 }
 
@@ -56,7 +56,7 @@ Status ServerLink::connect(Deadline deadline) {
 }
 
 ServerLink::~ServerLink() {
-  std::shared_ptr<Link> link;
+  std::shared_ptr<PeerLink> link;
   {
     const MutexLock lock(mutex_);
     stopping_ = true;
@@ -72,7 +72,7 @@ ServerLink::~ServerLink() {
   fail_all(error(Code::kCancelled, "the worker was closed"));
 }
 
-Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
+Result<std::shared_ptr<PeerLink>> ServerLink::reach(Deadline deadline) {
   RONDO_ASSIGN_OR_RETURN(
       const std::string text,
       options_.store->get(KvServer::store_key(options_.server), deadline));
@@ -83,13 +83,13 @@ Result<std::shared_ptr<Link>> ServerLink::reach(Deadline deadline) {
   }
   RONDO_ASSIGN_OR_RETURN(const Card card, Card::parse(text));
   RONDO_ASSIGN_OR_RETURN(
-      auto link, Link::connect({fmt::format("{} ({}, pid {})", name(),
-                                            card.host, card.pid),
-                                card.nonce, card.addresses},
-                               {.token = options_.token,
-                                .caller = options_.hello.name,
-                                .shares_memory = options_.shares_memory},
-                               deadline));
+      auto link, PeerLink::connect({fmt::format("{} ({}, pid {})", name(),
+                                                card.host, card.pid),
+                                    card.nonce, card.addresses},
+                                   {.token = options_.token,
+                                    .caller = options_.hello.name,
+                                    .shares_memory = options_.shares_memory},
+                                   deadline));
   kv::Hello hello = options_.hello;
   {
     const MutexLock lock(mutex_);
@@ -119,7 +119,7 @@ void ServerLink::call(const LinkCall& what, Deadline deadline, const Done& done,
     const MutexLock order(order_);
     // Who has left pushes no more.
     if (what.method == kv::kLeave) send_all_waiting();
-    std::shared_ptr<Link> link;
+    std::shared_ptr<PeerLink> link;
     uint64_t number = 0, generation = 0;
     {
       const MutexLock lock(mutex_);
@@ -169,7 +169,7 @@ void ServerLink::send_all_waiting() {
 
 void ServerLink::send_waiting(int64_t number_of_flow, bool all) {
   for (;;) {
-    std::shared_ptr<Link> link;
+    std::shared_ptr<PeerLink> link;
     uint64_t number = 0, generation = 0;
     LinkCall call;
     {
@@ -193,7 +193,7 @@ void ServerLink::send_waiting(int64_t number_of_flow, bool all) {
   }
 }
 
-void ServerLink::send(Link& link, uint64_t generation, uint64_t number,
+void ServerLink::send(PeerLink& link, uint64_t generation, uint64_t number,
                       const LinkCall& call) {
   link.call(call, [this, generation, number](Result<LinkAnswer> answer) {
     answered(generation, number, std::move(answer));
@@ -227,7 +227,7 @@ void ServerLink::answered(uint64_t generation, uint64_t number,
   one.done(std::move(answer));
 }
 
-std::shared_ptr<Link> ServerLink::take_link() {
+std::shared_ptr<PeerLink> ServerLink::take_link() {
   ++generation_;
   return std::move(link_);
 }
@@ -254,7 +254,7 @@ void ServerLink::run() {
 }
 
 void ServerLink::reconnect() {
-  std::shared_ptr<Link> old;
+  std::shared_ptr<PeerLink> old;
   Status failure;
   Duration attempt = kAttempt;
   {
@@ -303,7 +303,7 @@ void ServerLink::reconnect() {
 // link goes first: it may be writing into their memory.
 void ServerLink::expire() {
   std::map<uint64_t, Open> late;
-  std::shared_ptr<Link> silent;
+  std::shared_ptr<PeerLink> silent;
   Status trouble;
   {
     const MutexLock lock(mutex_);

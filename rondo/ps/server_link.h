@@ -73,12 +73,12 @@ class ServerLink {
   // Sends what has waited for answers, or all that waits.
   void send_waiting(int64_t flow, bool all = false) RONDO_REQUIRES(order_);
   void send_all_waiting() RONDO_REQUIRES(order_);
-  Result<std::shared_ptr<Link>> reach(Deadline deadline);
-  void send(Link& link, uint64_t generation, uint64_t number,
+  Result<std::shared_ptr<PeerLink>> reach(Deadline deadline);
+  void send(PeerLink& link, uint64_t generation, uint64_t number,
             const LinkCall& call);
   void answered(uint64_t generation, uint64_t number,
                 Result<LinkAnswer> answer);
-  std::shared_ptr<Link> take_link() RONDO_REQUIRES(mutex_);
+  std::shared_ptr<PeerLink> take_link() RONDO_REQUIRES(mutex_);
   // The thread's.
   void run();
   void reconnect();
@@ -102,7 +102,7 @@ class ServerLink {
   uint64_t next_ RONDO_GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, Open> open_ RONDO_GUARDED_BY(mutex_);
   std::map<int64_t, Flow> flows_ RONDO_GUARDED_BY(mutex_);
-  std::shared_ptr<Link> link_ RONDO_GUARDED_BY(mutex_);
+  std::shared_ptr<PeerLink> link_ RONDO_GUARDED_BY(mutex_);
   uint64_t generation_ RONDO_GUARDED_BY(mutex_) = 0;  // of link_
   // While it cannot be reached: since when.
   std::optional<Clock::time_point> away_ RONDO_GUARDED_BY(mutex_);

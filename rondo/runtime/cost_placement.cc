@@ -159,7 +159,7 @@ DelayOptions CostPlacement::delays() const {
     const DeviceInfo* const there = device(node.device());
     return there ? costs_.seconds(node, {there, 1})[0] : 0;
   };
-  delays.transfer_time = [this](const Transfer& transfer, double bytes) {
+  delays.transfer_time = [this](const TensorTransfer& transfer, double bytes) {
     const DeviceInfo* const from = device(transfer.from);
     const DeviceInfo* const to = device(transfer.to);
     if (!from || !to || !costs_.has_transfer(transfer.from, transfer.to) ||

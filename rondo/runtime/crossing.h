@@ -11,7 +11,7 @@ class Crossing {
  public:
   // Of a Send or Recv.
   explicit Crossing(const Node& node)
-      : transfer_(Transfer::of(node)), key_(transfer_.key()) {}
+      : transfer_(TensorTransfer::of(node)), key_(transfer_.key()) {}
 
   const std::string& key() const { return key_; }
   // As the tensor travels, in the host's memory.
@@ -21,7 +21,7 @@ class Crossing {
   Result<Tensor> unpack(Rendezvous::Parcel parcel, Device& device) const;
 
  private:
-  const Transfer transfer_;
+  const TensorTransfer transfer_;
   const std::string key_;
 };
 

@@ -39,17 +39,17 @@ std::optional<uint64_t> BlockMap::allocate(uint64_t bytes) {
 BlockMap::Freed BlockMap::free(uint64_t offset) {
   const auto it = used_.find(offset);
   if (it == used_.end()) return {};
-  const Range block{offset, offset + it->second};
+  const OffsetRange block{offset, offset + it->second};
   used_.erase(it);
   if (block.size() >= kLarge) return {true, release_pages(block)};
   // A slab's worth of free grains goes back to the pages, where large blocks
   // can use it. One slab stays, so that a block that comes and goes does not
   // move a slab back and forth.
-  const Range free_part = grains_.add(block);
+  const OffsetRange free_part = grains_.add(block);
   if (free_part.size() < kSlab || grains_.total() < 2 * kSlab)
     return {true, {}};
-  const Range pages{round_up(free_part.start, kPage),
-                    free_part.end / kPage * kPage};
+  const OffsetRange pages{round_up(free_part.start, kPage),
+                          free_part.end / kPage * kPage};
   grains_.remove(pages);
   return {true, release_pages(pages)};
 }
@@ -57,13 +57,13 @@ BlockMap::Freed BlockMap::free(uint64_t offset) {
 std::optional<uint64_t> BlockMap::take_pages(uint64_t bytes) {
   const auto range = pages_.best_fit(bytes);
   if (!range) return std::nullopt;
-  const Range taken{range->start, range->start + bytes};
+  const OffsetRange taken{range->start, range->start + bytes};
   pages_.remove(taken);
   warm_.remove(taken);
   return taken.start;
 }
 
-Range BlockMap::release_pages(Range pages) {
+OffsetRange BlockMap::release_pages(OffsetRange pages) {
   if (warm_.total() + pages.size() > max_warm_) return pages;
   warm_.add(pages);
   pages_.add(pages);

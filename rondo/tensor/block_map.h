@@ -37,17 +37,17 @@ class BlockMap {
     bool known = false;  // false: no block starts there, and nothing was done
     // Pages to give back to the system and then to hand to `cooled`. They count
     // as used until then. Empty when there is nothing to do.
-    Range cold;
+    OffsetRange cold;
   };
   Freed free(uint64_t offset);
   // Makes pages that were given back to the system available again.
-  void cooled(Range pages) { pages_.add(pages); }
+  void cooled(OffsetRange pages) { pages_.add(pages); }
 
   uint64_t warm() const { return warm_.total(); }
 
  private:
   std::optional<uint64_t> take_pages(uint64_t bytes);
-  Range release_pages(Range pages);
+  OffsetRange release_pages(OffsetRange pages);
 
   const uint64_t max_warm_;
   RangeSet pages_;   // free, whole pages

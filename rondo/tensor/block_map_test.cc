@@ -58,8 +58,8 @@ TEST(BlockMap, FreeMemoryBeyondTheBoundGoesBack) {
   const auto b = map.allocate(2 * kMiB);
   EXPECT_EQ(map.free(*a).cold.size(), 0u);
   EXPECT_EQ(map.warm(), 2 * kMiB);
-  const Range cold = map.free(*b).cold;
-  EXPECT_EQ(cold, (Range{*b, *b + 2 * kMiB}));
+  const OffsetRange cold = map.free(*b).cold;
+  EXPECT_EQ(cold, (OffsetRange{*b, *b + 2 * kMiB}));
   EXPECT_EQ(map.warm(), 2 * kMiB);
   // Not available until the pages are gone.
   EXPECT_EQ(map.allocate(64 * kMiB), std::nullopt);

@@ -4,7 +4,7 @@
 
 namespace rondo {
 
-Range RangeSet::add(Range range) {
+OffsetRange RangeSet::add(OffsetRange range) {
   if (range.size() == 0) return range;
   auto next = ranges_.lower_bound(range.start);
   if (next != ranges_.begin()) {
@@ -22,11 +22,11 @@ Range RangeSet::add(Range range) {
   return range;
 }
 
-void RangeSet::remove(Range range) {
+void RangeSet::remove(OffsetRange range) {
   auto it = ranges_.upper_bound(range.start);
   if (it != ranges_.begin()) --it;
   while (it != ranges_.end() && it->first < range.end) {
-    const Range found{it->first, it->second};
+    const OffsetRange found{it->first, it->second};
     const auto current = it++;
     if (found.end <= range.start) continue;
     erase(current);
@@ -35,20 +35,20 @@ void RangeSet::remove(Range range) {
   }
 }
 
-std::optional<Range> RangeSet::best_fit(uint64_t size) const {
+std::optional<OffsetRange> RangeSet::best_fit(uint64_t size) const {
   const auto it = by_size_.lower_bound({size, 0});
   if (it == by_size_.end()) return std::nullopt;
-  return Range{it->second, it->second + it->first};
+  return OffsetRange{it->second, it->second + it->first};
 }
 
-void RangeSet::insert(Range range) {
+void RangeSet::insert(OffsetRange range) {
   ranges_.emplace(range.start, range.end);
   by_size_.emplace(range.size(), range.start);
   total_ += range.size();
 }
 
 void RangeSet::erase(Ranges::iterator it) {
-  const Range range{it->first, it->second};
+  const OffsetRange range{it->first, it->second};
   by_size_.erase({range.size(), range.start});
   total_ -= range.size();
   ranges_.erase(it);

@@ -11,11 +11,11 @@
 namespace rondo {
 
 // A half-open range of offsets.
-struct Range {
+struct OffsetRange {
   uint64_t start = 0;
   uint64_t end = 0;
   uint64_t size() const { return end - start; }
-  bool operator==(const Range&) const = default;
+  bool operator==(const OffsetRange&) const = default;
 };
 
 // Not thread-safe.
@@ -23,18 +23,18 @@ class RangeSet {
  public:
   // Adds a range that overlaps none in the set. Returns the range that it is
   // now part of.
-  Range add(Range range);
+  OffsetRange add(OffsetRange range);
   // Takes every number of `range` out, whether in the set or not.
-  void remove(Range range);
+  void remove(OffsetRange range);
   // The smallest range of at least `size` numbers, and of those the lowest.
-  std::optional<Range> best_fit(uint64_t size) const;
+  std::optional<OffsetRange> best_fit(uint64_t size) const;
   // How many numbers there are.
   uint64_t total() const { return total_; }
 
  private:
   using Ranges = std::map<uint64_t, uint64_t>;  // start to end
 
-  void insert(Range range);
+  void insert(OffsetRange range);
   void erase(Ranges::iterator it);
 
   Ranges ranges_;

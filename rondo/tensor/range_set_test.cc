@@ -10,10 +10,10 @@ namespace {
 
 TEST(RangeSet, NeighboursBecomeOneRange) {
   RangeSet set;
-  EXPECT_EQ(set.add({10, 20}), (Range{10, 20}));
-  EXPECT_EQ(set.add({30, 40}), (Range{30, 40}));
-  EXPECT_EQ(set.add({20, 30}), (Range{10, 40}));
-  EXPECT_EQ(set.best_fit(30), (Range{10, 40}));
+  EXPECT_EQ(set.add({10, 20}), (OffsetRange{10, 20}));
+  EXPECT_EQ(set.add({30, 40}), (OffsetRange{30, 40}));
+  EXPECT_EQ(set.add({20, 30}), (OffsetRange{10, 40}));
+  EXPECT_EQ(set.best_fit(30), (OffsetRange{10, 40}));
   EXPECT_EQ(set.best_fit(31), std::nullopt);
   EXPECT_EQ(set.total(), 30u);
 }
@@ -24,9 +24,9 @@ TEST(RangeSet, BestFitIsTheSmallestThatFitsAndThenTheLowest) {
   set.add({50, 60});
   set.add({0, 10});
   set.add({20, 25});
-  EXPECT_EQ(set.best_fit(6), (Range{0, 10}));
-  EXPECT_EQ(set.best_fit(5), (Range{20, 25}));
-  EXPECT_EQ(set.best_fit(11), (Range{100, 200}));
+  EXPECT_EQ(set.best_fit(6), (OffsetRange{0, 10}));
+  EXPECT_EQ(set.best_fit(5), (OffsetRange{20, 25}));
+  EXPECT_EQ(set.best_fit(11), (OffsetRange{100, 200}));
 }
 
 TEST(RangeSet, AnEmptyRangeChangesNothing) {

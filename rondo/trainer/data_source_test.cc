@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void write_idx_files(const TestFolder& folder) {
+void write_idx_files(const DataFolder& folder) {
   folder.write("train-images-idx3-ubyte", idx_bytes({6, 2, 3}));
   folder.write("train-labels-idx1-ubyte", idx_bytes({6}, 3));
   folder.write("t10k-images-idx3-ubyte", idx_bytes({4, 2, 3}));
@@ -27,7 +27,7 @@ std::string message(const Result<TrainingData>& data) {
 }
 
 TEST(IdxFiles, AreRead) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_idx_files(folder);
   const TrainingData data = load_data({.data = folder.path()}).value();
   EXPECT_EQ(data.train.inputs.shape(), (Shape{6, 2, 3, 1}));
@@ -38,7 +38,7 @@ TEST(IdxFiles, AreRead) {
 }
 
 TEST(IdxFiles, MayBeCompressed) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_idx_files(folder);
   const std::string plain = folder.path() + "/train-images-idx3-ubyte";
   const std::string bytes = idx_bytes({6, 2, 3});
@@ -52,7 +52,7 @@ TEST(IdxFiles, MayBeCompressed) {
 }
 
 TEST(IdxFiles, DamagedOnesAreNamed) {
-  const TestFolder folder;
+  const DataFolder folder;
   const std::string whole = idx_bytes({6, 2, 3});
   const auto said = [&](const std::string& bytes) {
     const auto read = read_idx_file(folder.write("images", bytes), 3);
@@ -71,7 +71,7 @@ TEST(IdxFiles, DamagedOnesAreNamed) {
 }
 
 TEST(IdxFiles, ImagesAndLabelsMustFit) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_idx_files(folder);
   folder.write("train-labels-idx1-ubyte", idx_bytes({5}, 3));
   EXPECT_THAT(message(load_data({.data = folder.path()})),
@@ -91,7 +91,7 @@ std::string cifar_record(char label) {
 }
 
 TEST(CifarFiles, AreRead) {
-  const TestFolder folder;
+  const DataFolder folder;
   folder.write("data_batch_1.bin", cifar_record(3) + cifar_record(9));
   folder.write("data_batch_2.bin", cifar_record(1));
   folder.write("test_batch.bin", cifar_record(4));
@@ -103,7 +103,7 @@ TEST(CifarFiles, AreRead) {
 }
 
 TEST(CifarFiles, DamagedOnesAreNamed) {
-  const TestFolder folder;
+  const DataFolder folder;
   folder.write("test_batch.bin", cifar_record(4));
   const auto said = [&](const std::string& bytes) {
     folder.write("data_batch_1.bin", bytes);
@@ -117,7 +117,7 @@ TEST(CifarFiles, DamagedOnesAreNamed) {
 }
 
 TEST(CifarFiles, AMissingOneIsNamed) {
-  const TestFolder folder;
+  const DataFolder folder;
   for (const char* name :
        {"data_batch_1.bin", "data_batch_2.bin", "data_batch_5.bin"})
     folder.write(name, cifar_record(1));
@@ -127,7 +127,7 @@ TEST(CifarFiles, AMissingOneIsNamed) {
 }
 
 TEST(TextFile, IsCutIntoPieces) {
-  const TestFolder folder;
+  const DataFolder folder;
   const std::string path = folder.write("text", "abcdefghijk");
   const TrainingData data = load_text_file(path, 2).value();
   EXPECT_EQ(data.train.count(), 4);
@@ -152,7 +152,7 @@ TEST(Synthetic, IsTheSameEveryTime) {
 }
 
 TEST(DataSource, SaysWhatIsMissing) {
-  const TestFolder folder;
+  const DataFolder folder;
   const auto said = [](const std::string& data) {
     return find_data({.data = data}).message();
   };

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 // `count` images of this brightness in a folder, or each so much brighter than
 // the one before.
-void write_class(const TestFolder& folder, const std::string& name, int count,
+void write_class(const DataFolder& folder, const std::string& name, int count,
                  int brightness, int brighter = 0) {
   std::filesystem::create_directories(folder.path() + "/" + name);
   for (int i = 0; i < count; ++i) {
@@ -47,17 +47,17 @@ class CountingReader final : public ExampleReader {
   mutable int own_ = 0;  // the owner's alone
 };
 
-Result<TrainingData> load(const TestFolder& folder) {
+Result<TrainingData> load(const DataFolder& folder) {
   return load_data({.data = folder.path(), .side = 4, .channels = 3});
 }
 
-std::string said(const TestFolder& folder) {
+std::string said(const DataFolder& folder) {
   const auto data = load(folder);
   return data.ok() ? "ok" : data.status().message();
 }
 
 TEST(ImageFolder, ClassesAreFolders) {
-  const TestFolder folder;
+  const DataFolder folder;
   for (const char* part : {"train", "test"}) {
     write_class(folder, fmt::format("{}/dark", part), 3, 0);
     write_class(folder, fmt::format("{}/bright", part), 2, 255);
@@ -75,7 +75,7 @@ TEST(ImageFolder, ClassesAreFolders) {
 }
 
 TEST(ImageFolder, ATenthIsForTheTest) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_class(folder, "dark", 25, 0);
   write_class(folder, "bright", 4, 255);
   const TrainingData data = load(folder).value();
@@ -87,7 +87,7 @@ TEST(ImageFolder, ATenthIsForTheTest) {
 
 // What is read while a step runs is what it would be otherwise.
 TEST(ImageFolder, BatchesAreReadAhead) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_class(folder, "dark", 8, 0, 5);
   write_class(folder, "bright", 8, 255, -5);
   const TrainingData data = load(folder).value();
@@ -111,7 +111,7 @@ TEST(ImageFolder, BatchesAreReadAhead) {
 }
 
 TEST(ImageFolder, WhatIsWrongIsNamed) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_class(folder, "train/dark", 2, 0);
   write_class(folder, "train/bright", 2, 255);
   EXPECT_THAT(said(folder), HasSubstr("test\" cannot be read: No such file"));
@@ -127,7 +127,7 @@ TEST(ImageFolder, WhatIsWrongIsNamed) {
 }
 
 TEST(ImageFolder, ADamagedFileIsNamedWhenItIsRead) {
-  const TestFolder folder;
+  const DataFolder folder;
   write_class(folder, "dark", 3, 0);
   write_class(folder, "bright", 3, 255);
   const std::string whole = png_bytes(test_image(9, 8, 1, 2, 3));

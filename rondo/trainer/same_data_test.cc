@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 // Of a folder with these files, one class in front of the other.
 std::vector<double> marks(const std::vector<std::string>& files) {
-  const TestFolder folder;
+  const DataFolder folder;
   for (const std::string& file : files) {
     std::filesystem::create_directories(
         std::filesystem::path(folder.path() + "/" + file).parent_path());

@@ -26,7 +26,7 @@ TEST(TracedSteps, AreWithinTheRun) {
 }
 
 TEST(StepTrace, HasTheStepsThemselves) {
-  const TestFolder folder;
+  const DataFolder folder;
   StepTrace trace(folder.path() + "/trace.json", {2, 3});
   EXPECT_FALSE(trace.contains(1));
   EXPECT_TRUE(trace.contains(2));

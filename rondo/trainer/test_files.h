@@ -12,15 +12,15 @@
 namespace rondo {
 
 // A folder that goes with the test.
-class TestFolder {
+class DataFolder {
  public:
-  TestFolder() {
+  DataFolder() {
     path_ = testing::TempDir() + "rondo_trainer_XXXXXX";
     EXPECT_NE(mkdtemp(path_.data()), nullptr);
   }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
+  ~DataFolder() { std::filesystem::remove_all(path_); }
+  DataFolder(const DataFolder&) = delete;
+  DataFolder& operator=(const DataFolder&) = delete;
 
   const std::string& path() const { return path_; }
   std::string write(const std::string& name, const std::string& bytes) const {

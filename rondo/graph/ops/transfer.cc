@@ -34,7 +34,7 @@ Status infer_recv(InferContext& c) {
   return {};
 }
 
-Attrs attrs_of(const Transfer& transfer) {
+Attrs attrs_of(const TensorTransfer& transfer) {
   return {{"tensor_name", transfer.tensor},
           {"send_device", transfer.from},
           {"recv_device", transfer.to},
@@ -70,7 +70,7 @@ void register_transfer_ops(OpRegistry& ops) {
            .waits = true});
 }
 
-Transfer Transfer::of(const Node& node) {
+TensorTransfer TensorTransfer::of(const Node& node) {
   const Attrs& a = node.attrs();
   return {
       .tensor = a.get<std::string>("tensor_name"),
@@ -80,7 +80,7 @@ Transfer Transfer::of(const Node& node) {
       .wire = a.get<DType>("wire_dtype")};
 }
 
-Result<Transfer> Transfer::parse(std::string_view key) {
+Result<TensorTransfer> TensorTransfer::parse(std::string_view key) {
   const size_t first = key.find(';');
   const size_t second =
       first == std::string_view::npos ? first : key.find(';', first + 1);
@@ -88,14 +88,14 @@ Result<Transfer> Transfer::parse(std::string_view key) {
     return error(Code::kInvalidArgument,
                  "\"{}\" names no tensor of a step: expected \"from;to;name\"",
                  key);
-  Transfer transfer;
+  TensorTransfer transfer;
   transfer.from = key.substr(0, first);
   transfer.to = key.substr(first + 1, second - first - 1);
   transfer.tensor = key.substr(second + 1);
   return transfer;
 }
 
-Node& send(Value value, const Transfer& transfer, std::string name) {
+Node& send(Value value, const TensorTransfer& transfer, std::string name) {
   Node& node = value.graph().add({.op = "Send",
                                   .inputs = {value},
                                   .attrs = attrs_of(transfer),
@@ -104,8 +104,8 @@ Node& send(Value value, const Transfer& transfer, std::string name) {
   return node;
 }
 
-Value recv(Graph& graph, const PartialShape& shape, const Transfer& transfer,
-           std::string name) {
+Value recv(Graph& graph, const PartialShape& shape,
+           const TensorTransfer& transfer, std::string name) {
   Attrs attrs = attrs_of(transfer);
   attrs.set("dtype", transfer.dtype);
   attrs.set("shape", shape);

@@ -9,7 +9,7 @@
 namespace rondo {
 
 // What travels between two nodes of a step, and how. The same on both ends.
-struct RONDO_API Transfer {
+struct RONDO_API TensorTransfer {
   std::string tensor;  // the value's name; "^node" for a control edge
   std::string from;    // full names of devices
   std::string to;
@@ -17,16 +17,17 @@ struct RONDO_API Transfer {
   DType wire = DType::kF32;  // as it travels: dtype, or bf16 for f32
 
   // Of a Send or Recv.
-  static Transfer of(const Node& node);
+  static TensorTransfer of(const Node& node);
   // What both ends call it: "from;to;tensor".
   std::string key() const { return fmt::format("{};{};{}", from, to, tensor); }
   // The devices and the tensor of a key; an error when it is none.
-  static Result<Transfer> parse(std::string_view key);
+  static Result<TensorTransfer> parse(std::string_view key);
 };
 
-RONDO_API Node& send(Value value, const Transfer& transfer, std::string name);
+RONDO_API Node& send(Value value, const TensorTransfer& transfer,
+                     std::string name);
 RONDO_API Value recv(Graph& graph, const PartialShape& shape,
-                     const Transfer& transfer, std::string name);
+                     const TensorTransfer& transfer, std::string name);
 RONDO_API bool is_send(const Node& node);
 RONDO_API bool is_recv(const Node& node);
 

@@ -64,7 +64,7 @@ class Schedule {
     timed.node = node;
     timed.part = part;
     if (is_recv(*node)) {
-      const Transfer transfer = Transfer::of(*node);
+      const TensorTransfer transfer = TensorTransfer::of(*node);
       const TensorType wire{transfer.wire, node->outputs()[0].shape};
       timed.seconds = options.transfer_time
                           ? options.transfer_time(transfer, bytes_of(wire))
@@ -73,7 +73,8 @@ class Schedule {
       timed.seconds =
           options.run_time ? options.run_time(*node) : time_by_cost(*node);
     }
-    if (is_send(*node)) send_of_[Transfer::of(*node).key()] = nodes_.size();
+    if (is_send(*node))
+      send_of_[TensorTransfer::of(*node).key()] = nodes_.size();
     number_[node] = nodes_.size();
     nodes_.push_back(std::move(timed));
   }
@@ -89,7 +90,7 @@ class Schedule {
         edge(number_.at(input.node));
     for (const Node* before : node.control_inputs()) edge(number_.at(before));
     if (!is_recv(node)) return;
-    const auto send = send_of_.find(Transfer::of(node).key());
+    const auto send = send_of_.find(TensorTransfer::of(node).key());
     if (send != send_of_.end()) edge(send->second);
   }
 

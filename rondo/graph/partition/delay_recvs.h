@@ -22,7 +22,7 @@ struct DelayOptions {
   std::function<double(const Node&)> run_time;
   // Seconds that so many bytes take from one device to another. Where it is 0,
   // as within a process, the Recv stays as it is.
-  std::function<double(const Transfer&, double bytes)> transfer_time;
+  std::function<double(const TensorTransfer&, double bytes)> transfer_time;
 };
 
 // Adds control edges to Recv nodes, each from a node for which all users of the

@@ -29,13 +29,13 @@ class DelayRecvsTest : public testing::Test {
     for (const auto& node : whole.graph->nodes())
       node->set_device(node->name()[0] == 'a' ? "/cpu:0" : "/cpu:1");
     auto parts = partition(whole);
-    delay_recvs(
-        parts,
-        {.run_time =
-             [](const Node& node) {
-               return node.op().name == "Placeholder" ? 0.0 : 1.0;
-             },
-         .transfer_time = [&](const Transfer&, double) { return transfer; }});
+    delay_recvs(parts, {.run_time =
+                            [](const Node& node) {
+                              return node.op().name == "Placeholder" ? 0.0
+                                                                     : 1.0;
+                            },
+                        .transfer_time = [&](const TensorTransfer&,
+                                             double) { return transfer; }});
     std::string names;
     for (const Node* before :
          parts[1].subgraph.graph->find(recv)->control_inputs())

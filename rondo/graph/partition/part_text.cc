@@ -19,7 +19,7 @@ std::string line_of(const Node& node, const GraphPart& part) {
     if (part.subgraph.feeds[i].node == &node)
       line += fmt::format(" feed {}", part.feeds[i]);
   if (!is_send(node) && !is_recv(node)) return line;
-  const Transfer transfer = Transfer::of(node);
+  const TensorTransfer transfer = TensorTransfer::of(node);
   line += is_send(node) ? fmt::format(" to {}", transfer.to)
                         : fmt::format(" from {}", transfer.from);
   if (transfer.wire != transfer.dtype)

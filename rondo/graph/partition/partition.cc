@@ -173,7 +173,7 @@ class Partitioner {
   }
 
   static Value cut(Value value, const PartialShape& shape, GraphPart& from,
-                   GraphPart& to, const Transfer& transfer,
+                   GraphPart& to, const TensorTransfer& transfer,
                    const std::string& name) {
     from.subgraph.targets.push_back(
         &send(value, transfer, fmt::format("{}/send", name)));

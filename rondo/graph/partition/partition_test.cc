@@ -211,12 +211,13 @@ TEST_F(PartitionTest, KnowsShapesAndTypesOnBothSides) {
   ASSERT_NE(recv, nullptr);
   EXPECT_EQ(recv->outputs()[0].shape.to_string(), "[2]");
   const Node* send = parts[0].subgraph.graph->find("a1/send");
-  EXPECT_EQ(Transfer::of(*send).key(), Transfer::of(*recv).key());
-  const Transfer parsed = Transfer::parse(Transfer::of(*recv).key()).value();
+  EXPECT_EQ(TensorTransfer::of(*send).key(), TensorTransfer::of(*recv).key());
+  const TensorTransfer parsed =
+      TensorTransfer::parse(TensorTransfer::of(*recv).key()).value();
   EXPECT_EQ(parsed.from, "/cpu:0");
   EXPECT_EQ(parsed.to, "/cpu:1");
   EXPECT_EQ(parsed.tensor, "a1");
-  EXPECT_FALSE(Transfer::parse("a1").ok());
+  EXPECT_FALSE(TensorTransfer::parse("a1").ok());
 }
 
 class LoopPartitionTest : public PartitionTest {

@@ -15,11 +15,11 @@ void register_batch_norm_kernels(KernelRegistry& kernels);
 void register_cell_kernels(KernelRegistry& kernels);
 
 // A tensor as rows of its last axis; a scalar has none.
-struct Rows {
+struct LastAxisRows {
   int64_t count = 0;
   int64_t n = 0;
 
-  explicit Rows(const Shape& shape) {
+  explicit LastAxisRows(const Shape& shape) {
     if (shape.rank() == 0) return;
     count = 1;
     n = shape[shape.rank() - 1];

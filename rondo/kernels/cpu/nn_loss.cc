@@ -20,7 +20,7 @@ Status run_softmax_loss(const Node&, KernelContext& c) {
   const Tensor labels = widen(c, c.input(1));
   WideOutput loss(c, 0, c.input(0).dtype(), losses);
   WideOutput grad(c, 1, c.input(0).dtype(), shape);
-  const Rows rows(shape);
+  const LastAxisRows rows(shape);
   dispatch_wide(logits.dtype(), [&]<class T>() {
     parallel_for(rows.count, rows.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r)
@@ -47,7 +47,7 @@ Status run_sparse_loss(const Node&, KernelContext& c) {
   RONDO_ASSIGN_OR_RETURN(const Shape losses, losses_of(shape));
   const Tensor& labels = c.input(1);
   RONDO_RETURN_IF_ERROR(want_shape(labels, losses, "labels"));
-  const Rows rows(shape);
+  const LastAxisRows rows(shape);
   for (int64_t r = 0; r < rows.count; ++r)
     if (const int64_t label = label_at(labels, r); label < 0 || label >= rows.n)
       return error(Code::kInvalidArgument,

@@ -17,7 +17,7 @@ Status run_layer_norm(const Node& node, KernelContext& c) {
   const double epsilon = node.attrs().get<double>("epsilon");
   const Shape shape = c.input(0).shape();
   RONDO_ASSIGN_OR_RETURN(const Shape per_row, rows_shape(shape));
-  const Rows rows(shape);
+  const LastAxisRows rows(shape);
   RONDO_RETURN_IF_ERROR(want_shape(c.input(1), {rows.n}, "scale"));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(2), {rows.n}, "offset"));
   const Tensor x = widen(c, c.input(0));
@@ -50,7 +50,7 @@ Status run_layer_norm(const Node& node, KernelContext& c) {
 Status run_layer_norm_grad(const Node&, KernelContext& c) {
   const Shape shape = c.input(1).shape();
   RONDO_ASSIGN_OR_RETURN(const Shape per_row, rows_shape(shape));
-  const Rows rows(shape);
+  const LastAxisRows rows(shape);
   RONDO_RETURN_IF_ERROR(want_shape(c.input(0), shape, "grad"));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(2), {rows.n}, "scale"));
   RONDO_RETURN_IF_ERROR(want_shape(c.input(3), per_row, "mean"));
@@ -133,7 +133,7 @@ Status run_lrn(const Node& node, KernelContext& c) {
   const Lrn lrn(node);
   const Tensor x = widen(c, c.input(0));
   RONDO_RETURN_IF_ERROR(rows_shape(x.shape()).status());
-  const Rows rows(x.shape());
+  const LastAxisRows rows(x.shape());
   WideOutput y(c, 0, c.input(0).dtype(), x.shape());
   dispatch_wide(x.dtype(), [&]<class T>() {
     T* to = y.tensor().span<T>().data();
@@ -159,7 +159,7 @@ Status run_lrn_grad(const Node& node, KernelContext& c) {
   RONDO_RETURN_IF_ERROR(rows_shape(x.shape()).status());
   RONDO_RETURN_IF_ERROR(want_shape(g, x.shape(), "grad"));
   RONDO_RETURN_IF_ERROR(want_shape(y, x.shape(), "y"));
-  const Rows rows(x.shape());
+  const LastAxisRows rows(x.shape());
   WideOutput dx(c, 0, c.input(0).dtype(), x.shape());
   dispatch_wide(x.dtype(), [&]<class T>() {
     T* to = dx.tensor().span<T>().data();

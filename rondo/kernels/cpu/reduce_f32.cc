@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Each has the value of no elements, what an element counts, and how two are
 // combined; the latter for vectors and for single numbers.
-struct Sum {
+struct SumF32 {
   static constexpr float kNone = 0;
   template <class D, class V>
   static HWY_INLINE V take(D, V x) {
@@ -32,7 +32,7 @@ struct Sum {
   static float take(float x) { return x; }
   static float join(float a, float b) { return a + b; }
 };
-struct SumSquares : Sum {
+struct SumSquares : SumF32 {
   template <class D, class V>
   static HWY_INLINE V take(D, V x) {
     return hn::Mul(x, x);
@@ -40,7 +40,7 @@ struct SumSquares : Sum {
   static float take(float x) { return x * x; }
 };
 // A NaN is never less than another number, and once there it stays.
-struct Max {
+struct MaxF32 {
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
   template <class D, class V>
   static HWY_INLINE V take(D, V x) {
@@ -53,7 +53,7 @@ struct Max {
   static float take(float x) { return x; }
   static float join(float a, float b) { return a > b || a != a ? a : b; }
 };
-struct Min {
+struct MinF32 {
   static constexpr float kNone = std::numeric_limits<float>::infinity();
   template <class D, class V>
   static HWY_INLINE V take(D, V x) {
@@ -139,9 +139,9 @@ HWY_INLINE void columns(const float* x, size_t rows, size_t stride, size_t n,
 double run_row(Reduce op, const float* x, size_t n) {
   switch (op) {
     case Reduce::kSumSquares: return row<SumSquares>(x, n);
-    case Reduce::kMax: return row<Max>(x, n);
-    case Reduce::kMin: return row<Min>(x, n);
-    default: return row<Sum>(x, n);
+    case Reduce::kMax: return row<MaxF32>(x, n);
+    case Reduce::kMin: return row<MinF32>(x, n);
+    default: return row<SumF32>(x, n);
   }
 }
 
@@ -150,9 +150,9 @@ void run_columns(Reduce op, const float* x, size_t rows, size_t stride,
   switch (op) {
     case Reduce::kSumSquares:
       return columns<SumSquares>(x, rows, stride, n, acc);
-    case Reduce::kMax: return columns<Max>(x, rows, stride, n, acc);
-    case Reduce::kMin: return columns<Min>(x, rows, stride, n, acc);
-    default: return columns<Sum>(x, rows, stride, n, acc);
+    case Reduce::kMax: return columns<MaxF32>(x, rows, stride, n, acc);
+    case Reduce::kMin: return columns<MinF32>(x, rows, stride, n, acc);
+    default: return columns<SumF32>(x, rows, stride, n, acc);
   }
 }
 
