@@ -81,13 +81,13 @@ class SparePlans {
   const Range& slice(int i) const { return slices_[static_cast<size_t>(i)]; }
   // As messages that are no longer than the slice, of which they are made.
   std::vector<Range> answers(int i) const {
-    std::vector<Range> messages;
-    for (double left = answers_; left > 0; --left) {
-      Range one = slice(i);
-      if (left < 1)
-        one.count = std::llround(left * static_cast<double>(one.count));
-      if (one.count > 0) messages.push_back(one);
-    }
+    if (slice(i).count == 0) return {};
+    const auto whole = static_cast<size_t>(answers_);
+    std::vector<Range> messages(whole, slice(i));
+    Range rest = slice(i);
+    rest.count = std::llround((answers_ - static_cast<double>(whole)) *
+                              static_cast<double>(rest.count));
+    if (rest.count > 0) messages.push_back(rest);
     return messages;
   }
 

@@ -19,10 +19,11 @@ bool is_sparse_update(const Node& node) {
 std::vector<TensorType> inferred(const Node& node) {
   try {
     InferContext context(node.inputs(), node.attrs());
-    if (node.op().infer(context).ok()) return context.take_outputs();
+    if (!node.op().infer(context).ok()) return {};
+    return context.take_outputs();
   } catch (const Error&) {
+    return {};
   }
-  return {};
 }
 
 }  // namespace
