@@ -18,9 +18,11 @@ atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True, scope="session")
-def temporary_files():
+def temporary_files(tmp_path_factory):
     """The temporary files of tests, and of the programs that they start, lie in a
-    folder that ends with them: an Estimator without a model_dir leaves one."""
+    folder that ends with them: an Estimator without a model_dir leaves one. Those of
+    tmp_path do not: of a test that failed they stay."""
+    tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
