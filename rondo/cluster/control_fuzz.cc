@@ -28,11 +28,11 @@ struct FakeTask final : ControlService {
   }
 };
 
-struct CallMethod {
+struct ControlCall {
   const char* path;
   const char* proven;  // what its proof names it
 };
-constexpr CallMethod kMethods[] = {
+constexpr ControlCall kMethods[] = {
     {"/rondo.cluster.Worker/Hello", "Hello"},
     {"/rondo.cluster.Worker/GetStatus", "GetStatus"},
     {"/rondo.cluster.Worker/Reset", "Worker/Reset"},
@@ -64,7 +64,7 @@ std::string printable(std::string text) {
 }
 
 void call(Task& task, FuzzedDataProvider& in) {
-  const CallMethod& method = kMethods[in.ConsumeIntegralInRange<size_t>(0, 5)];
+  const ControlCall& method = kMethods[in.ConsumeIntegralInRange<size_t>(0, 5)];
   CallProof proof = CallProof::make(
       "secret", method.proven, method.proven == kMethods[0].proven ? 0 : 1);
   if (in.ConsumeProbability<float>() < 0.1f) {
