@@ -45,6 +45,12 @@ TEST_F(MemoryLimit, IsTheLeastOfAControlGroupAndThoseAroundIt) {
 TEST_F(MemoryLimit, MayBeOfTheFirstVersion) {
   write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "100000");
   EXPECT_EQ(memory_limit(root_), 100'000);
+  write("/proc/self/cgroup", "2:cpu:/cpu\n5:hugetlb,memory:/job/step\n0::/");
+  write("/sys/fs/cgroup/memory/cpu/memory.limit_in_bytes", "1000");
+  write("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "60000");
+  EXPECT_EQ(memory_limit(root_), 60'000);
+  write("/sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "50000");
+  EXPECT_EQ(memory_limit(root_), 50'000);
 }
 
 }  // namespace
