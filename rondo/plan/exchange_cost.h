@@ -12,16 +12,10 @@
 #include <vector>
 
 #include "rondo/plan/link_loads.h"
+#include "rondo/plan/method_costs.h"
 #include "rondo/plan/workload.h"
 
 namespace rondo {
-
-struct ExchangeCost {
-  double worker_bytes = 0;  // that a worker sends, on average
-  double link_bytes = 0;    // through the busiest host's link, one way
-  double seconds = 0;
-  double startup = 0;  // of these: while the links could serve another one
-};
 
 // The network as the messages of a method see it: those of a star are cut into
 // small blocks, which come in order.
