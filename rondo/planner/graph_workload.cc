@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "rondo/graph/placement/cost_model.h"
+#include "rondo/planner/step_clock.h"
 #include "rondo/ps/shards.h"
 #include "rondo/train/exchange_plan.h"
 

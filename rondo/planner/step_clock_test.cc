@@ -1,8 +1,6 @@
-#include "rondo/planner/node_times.h"
+#include "rondo/planner/step_clock.h"
 
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/elementwise.h"
@@ -66,26 +64,6 @@ TEST_F(StepClockTest, OfNothingAllIsOver) {
   const StepClock clock(step_, {});
   EXPECT_DOUBLE_EQ(clock.share(*first_.node), 1);
   EXPECT_DOUBLE_EQ(clock.update_share(w_), 0);
-}
-
-TEST_F(StepClockTest, EstimatesAreOfWhatIsNeededByTheRates) {
-  const Value other = exp(first_);  // which no step needs
-  const NodeTimes times = estimated_times(step_, 1, {});
-  for (const Node* node :
-       std::initializer_list<const Node*>{first_.node, second_.node, update_})
-    EXPECT_EQ(std::ranges::count(times, node, &NodeTime::node), 1);
-  EXPECT_EQ(std::ranges::count(times, other.node, &NodeTime::node), 0);
-  // What a rate has no part in stays.
-  const auto gain = [&](double factor) {
-    const DeviceRates usual;
-    return total_seconds(times) -
-           total_seconds(
-               estimated_times(step_, 1,
-                               {.flops_per_s = factor * usual.flops_per_s,
-                                .bytes_per_s = factor * usual.bytes_per_s}));
-  };
-  EXPECT_GT(gain(2), 0);
-  EXPECT_NEAR(gain(4), 1.5 * gain(2), 1e-6 * gain(2));
 }
 
 }  // namespace

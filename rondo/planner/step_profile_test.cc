@@ -15,6 +15,7 @@
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
 #include "rondo/planner/model_workload.h"
+#include "rondo/planner/step_clock.h"
 
 namespace rondo {
 namespace {
