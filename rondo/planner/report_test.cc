@@ -8,6 +8,7 @@ namespace rondo {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -101,6 +102,11 @@ TEST(PlanReport, SaysHowToRunWhatItRecommends) {
   EXPECT_THAT(
       to_json(make_plan(options).value()),
       HasSubstr("RONDO_ALGORITHM=direct --env RONDO_FACTORS=off -- PROGRAM"));
+  options.hosts = 4;
+  options.link = "100mbit";
+  EXPECT_THAT(to_json(make_plan(options).value()),
+              ContainsRegex("RONDO_LINK=100mbit --env RONDO_FLOPS=.* --env "
+                            "RONDO_FACTOR_ROWS=32 -- PROGRAM"));
 }
 
 TEST(PlanReport, OneHostHasNoLinksToTalkOf) {

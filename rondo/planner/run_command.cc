@@ -13,8 +13,10 @@ std::string factor_variables(const PlanReport& report, const Method& method) {
   std::string text;
   if (report.network.hosts > 1)
     text += " --env RONDO_LINK=" + rate_option(report.network.link);
+  text += " --env RONDO_FLOPS=" + number_option(report.workload.flop_rate);
+  if (report.by_rondo_train) return text;
   return text +
-         " --env RONDO_FLOPS=" + number_option(report.workload.flop_rate);
+         fmt::format(" --env RONDO_FACTOR_ROWS={:.0f}", report.workload.batch);
 }
 
 // The batch of `rondo train` is that of all workers.

@@ -9,6 +9,8 @@
 namespace rondo {
 namespace {
 
+constexpr double kMostRows = 1e12;
+
 bool is_product(const Node& node) {
   return node.op().name == "MatMul" && node.attrs().get<bool>("transpose_a") &&
          !node.attrs().get<bool>("transpose_b");
@@ -43,16 +45,23 @@ Status read_factor_options(const Env& env, FactorOptions& options) {
     if (!found.ok()) return found.status().with_context("RONDO_FACTORS");
     options.use = *found;
   }
-  const auto read = [&env](const char* name, auto parse, double& rate) {
+  const auto read = [&env](const char* name, auto parse, double& number) {
     const auto text = env.get(name);
-    if (rate > 0 || !text) return Status();
+    if (number > 0 || !text) return Status();
     const Result<double> found = parse(*text);
     if (!found.ok()) return found.status().with_context(name);
-    rate = *found;
+    number = *found;
     return Status();
   };
   RONDO_RETURN_IF_ERROR(read("RONDO_LINK", parse_rate, options.link_rate));
-  return read("RONDO_FLOPS", parse_number, options.flop_rate);
+  RONDO_RETURN_IF_ERROR(read("RONDO_FLOPS", parse_number, options.flop_rate));
+  auto rows = static_cast<double>(options.rows);
+  const auto parse_rows = [](std::string_view text) {
+    return parse_count(text, kMostRows, "32 or 1k");
+  };
+  RONDO_RETURN_IF_ERROR(read("RONDO_FACTOR_ROWS", parse_rows, rows));
+  options.rows = static_cast<int64_t>(rows);
+  return {};
 }
 
 std::optional<Factors> factors_of(Value gradient) {

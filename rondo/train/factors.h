@@ -36,7 +36,8 @@ inline constexpr double kFlopRate = 1e11;
 struct FactorOptions {
   FactorUse use = FactorUse::kAuto;
   // How many rows a factor has on a rank where the graph does not know: the
-  // batch. 0: unknown, and then the model finds nothing cheaper.
+  // batch. 0: what RONDO_FACTOR_ROWS says; else unknown, and then the model
+  // finds nothing cheaper.
   int64_t rows = 0;
   // What the model reckons with: bytes a second that a rank sends, and
   // floating-point operations a second that it computes. 0: what a strategy of
@@ -48,8 +49,9 @@ struct FactorOptions {
 };
 
 // What the options leave open becomes what the variables of a job say, if they
-// do: `use`, where it is kAuto, that of RONDO_FACTORS, and the rates those of
-// RONDO_LINK and RONDO_FLOPS, such as 1gbit and 50G.
+// do: `use`, where it is kAuto, that of RONDO_FACTORS, the rates those of
+// RONDO_LINK and RONDO_FLOPS, such as 1gbit and 50G, and the rows those of
+// RONDO_FACTOR_ROWS.
 RONDO_API Status read_factor_options(const Env& env, FactorOptions& options);
 
 // A gradient as leftᵀ·right. Both have as many rows on every rank.

@@ -46,6 +46,8 @@ TEST(Factors, TheEnvironmentMaySayWhatOptionsLeaveOpen) {
   EXPECT_EQ(read("RONDO_FLOPS", "18.3G").value().flop_rate, 18.3e9);
   EXPECT_EQ(read("RONDO_FLOPS", "18.3G").value().link_rate, 0);
   EXPECT_EQ(read("RONDO_LINK", "1gbit", {.link_rate = 3}).value().link_rate, 3);
+  EXPECT_EQ(read("RONDO_FACTOR_ROWS", "32").value().rows, 32);
+  EXPECT_EQ(read("RONDO_FACTOR_ROWS", "32", {.rows = 8}).value().rows, 8);
   EXPECT_EQ(read("RONDO_FACTORS", "off").value().use, FactorUse::kOff);
   EXPECT_EQ(read("RONDO_FACTORS", "off", {.use = FactorUse::kOn}).value().use,
             FactorUse::kOn);
@@ -56,6 +58,8 @@ TEST(Factors, TheEnvironmentMaySayWhatOptionsLeaveOpen) {
                   "RONDO_LINK: \"fast\" is no rate: write it like 1gbit"));
   EXPECT_THAT(read("RONDO_FLOPS", "-1").status().message(),
               testing::HasSubstr("RONDO_FLOPS: \"-1\""));
+  EXPECT_THAT(read("RONDO_FACTOR_ROWS", "0.5").status().message(),
+              testing::HasSubstr("RONDO_FACTOR_ROWS: \"0.5\""));
 }
 
 TEST(Factors, OfALayerAreItsInputAndTheGradientOfItsOutput) {
