@@ -57,6 +57,16 @@ def test_a_job_measures_its_links(two_hosts, tmp_path):
 
 
 @in_a_lab
+def test_racks_of_hosts_that_the_job_names(two_hosts, tmp_path):
+    # Of which the options alone would make one host.
+    file = tmp_path / "plan.json"
+    options = ["--measure", "--gpus-per-host", 8, "--racks", 2, "--json", file]
+    lab("run", "-n", 16, "--", RONDO, "plan", "lenet", *options)
+    network = json.loads(file.read_text())["network"]
+    assert (network["hosts"], network["racks"]) == (2, 2)
+
+
+@in_a_lab
 def test_other_numbers_with_the_measured_links(two_hosts, tmp_path):
     file = tmp_path / "plan.json"
     options = ["--measure", "--workers", 64, "--gpus-per-host", 8, "--json", file]

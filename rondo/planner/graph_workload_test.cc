@@ -121,7 +121,9 @@ TEST(GraphWorkload, WhatWouldBeTooLargeStaysOpen) {
   const auto graph = std::make_shared<Graph>();
   const Value x =
       placeholder(*graph, {.shape = PartialShape({kAny, kAny, kAny, kAny})});
-  const Value y = reshape(x, {-1, 4});
+  const Value scale = variable(*graph, fill(*graph, {}, 0.1));
+  // Whose gradient is given the shape of x again.
+  const Value y = reshape(x * scale, {-1, 4});
   const Value w = variable(*graph, fill(*graph, {4, 1}, 0.1), {.name = "w"});
   GradientDescent({.learning_rate = 0.1}).minimize(reduce_mean(matmul(y, w)));
   settle_shapes(find_step(graph, "test").value(), 1'000'000);

@@ -23,7 +23,11 @@ constexpr double kLeastFlops = 1e6, kMostFlops = 1e21;
 // Of a worker; the workers of a host share its own.
 Result<double> cores_of(const PlanOptions& options) {
   if (options.cores > 0) return static_cast<double>(options.cores);
-  RONDO_ASSIGN_OR_RETURN(const Network network, network_of(options));
+  // Racks say nothing here, and of how many hosts may not be known yet.
+  PlanOptions on_hosts = options;
+  on_hosts.racks = 1;
+  on_hosts.uplink.clear();
+  RONDO_ASSIGN_OR_RETURN(const Network network, network_of(on_hosts));
   const double all = options.cores_per_host > 0
                          ? static_cast<double>(options.cores_per_host)
                          : available_cores();
@@ -182,7 +186,8 @@ Status check_workload(const PlanOptions& options) {
   RONDO_RETURN_IF_ERROR(check_model(options));
   if (!options.params.empty()) return sized_workload(options).status();
   RONDO_ASSIGN_OR_RETURN(const TrainingStep step, step_of(options));
-  if (options.step_time == "estimate") return rates_of(options).status();
+  RONDO_RETURN_IF_ERROR(rates_of(options).status());
+  if (options.step_time == "estimate") return {};
   if (!options.measures_step()) return given_time(options).status();
   RONDO_ASSIGN_OR_RETURN(const auto how, profile_options_of(options));
   return check_profile(step, how);

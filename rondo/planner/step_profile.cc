@@ -25,8 +25,14 @@ bool is_joint(const Node& node) {
          !node.op().name.starts_with("Mutex");
 }
 
+// Whether no more than the batch is open.
+bool is_settled(const PartialShape& shape) {
+  return shape.has_rank() && std::ranges::count(shape.extents(), kAny) <= 1;
+}
+
 // Whether there is memory for what is certainly there at once: the variables,
-// and the largest tensor.
+// or the largest tensor, which may be one of them. Of several open extents that
+// of no input, some may be far less than the batch.
 Status check_memory(const TrainingStep& step, std::span<Node* const> nodes,
                     int64_t batch) {
   const CostModel costs({.unknown_extent = static_cast<double>(batch)});
@@ -35,14 +41,16 @@ Status check_memory(const TrainingStep& step, std::span<Node* const> nodes,
     variables += costs.bytes(variable);
   for (Node* node : nodes)
     for (int i = 0; i < static_cast<int>(node->outputs().size()); ++i)
-      largest = std::max(largest, costs.bytes(node->output(i)));
+      if (is_input(*node) || is_settled(node->output(i).shape()))
+        largest = std::max(largest, costs.bytes(node->output(i)));
   const double memory = memory_limit();
-  if (variables + largest < memory) return {};
+  const double needed = std::max(variables, largest);
+  if (needed < memory) return {};
   return error(Code::kInvalidArgument,
                "a step of {} rows needs {} of memory at least, and here are "
                "{}; take a smaller --batch, or give the time of a step, such "
                "as --step-time 0.55",
-               batch, bytes_text(variables + largest), bytes_text(memory));
+               batch, bytes_text(needed), bytes_text(memory));
 }
 
 // What is fed does not run, unless something waits for it to have run.
@@ -138,7 +146,8 @@ class StepRunner {
   Result<NodeTimes> trace(size_t most, double seconds) {
     std::vector<Node*> targets = {step_.train};
     for (const GradientAndVariable& one : step_.gradients)
-      if (one.gradient) targets.push_back(one.gradient.values.node);
+      if (one.gradient && !is_input(*one.gradient.values.node))
+        targets.push_back(one.gradient.values.node);
     NodeRuns nodes(*step_.graph);
     const auto traced = [&] {
       Timeline timeline;

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 
+#include "rondo/base/memory_limit.h"
 #include "rondo/graph/ops/basic.h"
 #include "rondo/graph/ops/control.h"
+#include "rondo/graph/ops/conv.h"
 #include "rondo/graph/ops/dataset.h"
 #include "rondo/graph/ops/elementwise.h"
 #include "rondo/graph/ops/exchange.h"
+#include "rondo/graph/ops/gathering.h"
 #include "rondo/graph/ops/matrix.h"
+#include "rondo/graph/ops/pool.h"
 #include "rondo/graph/ops/queue.h"
 #include "rondo/graph/ops/reduction.h"
 #include "rondo/graph/ops/state.h"
@@ -194,6 +198,43 @@ TEST(StepProfile, LoopsTakeTheirTime) {
     return total_seconds(profile.value().nodes);
   };
   EXPECT_GT(node_seconds("times=300"), 5 * node_seconds("times=1"));
+}
+
+TEST(StepProfile, AGradientMayBeAnInput) {
+  const auto graph = std::make_shared<Graph>();
+  const Value w = variable(*graph, fill(*graph, {8}, 0.1), {.name = "w"});
+  const Value given =
+      placeholder(*graph, {.shape = Shape{8}, .name = "gradient"});
+  GradientDescent({.learning_rate = 0.1}).apply_gradients({{given, w}});
+  const auto profile =
+      profile_step(find_step(graph, "test").value(), {.seconds = 0});
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  EXPECT_EQ(profile->fed, "with gradient [8] = 0.1");
+}
+
+// A table of 60 % of the memory is one, however many nodes hand it on; and
+// images that are halved five times have fewer pixels than that many open
+// extents say.
+TEST(StepProfile, MemoryIsOnlyCountedOnce) {
+  const auto rows = static_cast<int64_t>(0.6 * memory_limit() / 4096);
+  const auto graph = std::make_shared<Graph>();
+  const Value table =
+      variable(*graph, fill(*graph, {rows, 1024}, 0), {.name = "table"});
+  const Value words = placeholder(
+      *graph, {.dtype = DType::kI64, .shape = PartialShape({kAny})});
+  Value images =
+      placeholder(*graph, {.shape = PartialShape({kAny, kAny, kAny, 3})});
+  PoolOptions halving;
+  halving.strides = {2, 2};
+  for (int i = 0; i < 5; ++i) images = avg_pool(images, halving);
+  const Value w =
+      variable(*graph, fill(*graph, {1, 1, 3, 4096}, 0), {.name = "w"});
+  GradientDescent({.learning_rate = 0.1})
+      .minimize(reduce_mean(embedding_lookup(table, words)) +
+                reduce_mean(conv2d(images, w)));
+  const Status status =
+      check_profile(find_step(graph, "test").value(), {.batch = 400});
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(StepProfile, WhatCannotRunIsExplained) {

@@ -77,8 +77,11 @@ Status infer_reshape(InferContext& c) {
                    to_string(AttrValue(*wanted)));
     if (extents[i] == -1)
       rest = static_cast<int>(i);
-    else
-      product *= extents[i];
+    else if (__builtin_mul_overflow(product, extents[i], &product))
+      return error(Code::kInvalidArgument,
+                   "{} is not a shape to reshape to: it has more elements than "
+                   "64 bits can count",
+                   to_string(AttrValue(*wanted)));
   }
   const int64_t count = c.shape(0).count();
   if (count != kAny) {
