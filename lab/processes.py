@@ -65,7 +65,8 @@ def stat_of(pid):
     """The fields of /proc/PID/stat behind the command's name: its state, its parent,
     ...; or None."""
     try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        # The name is any bytes, and may be cut within a letter.
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
     return stat[stat.rindex(")") + 2 :].split()
@@ -122,6 +123,8 @@ def parents_outside(holder):
 
 def end(pid, start):
     """Kills a holder, and with it all of its pid namespace, and waits for it."""
+    if start_time(pid) != start:
+        return  # by now it may even be a thread's, for which there is no handle
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(pid)
         try:
@@ -131,7 +134,8 @@ def end(pid, start):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             # It ends when those have noticed that their children have.
             for parent in filter(is_stopped, parents):
-                os.kill(parent, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(parent, signal.SIGCONT)
             if not select.select([handle], [], [], 10)[0]:
                 waiting = ", ".join(map(str, parents))
                 raise LabError(
