@@ -7,18 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from labs import LAB, commands_in, lab, needs_root, traces
+from labs import LAB, commands_in, gone, lab, needs_root, traces
 from ranks import RONDO, ROOT, wait_until
 
 NAME = f"end_{os.getpid()}"
 
 pytestmark = needs_root
-
-
-def gone(name):
-    """Waits until there is no lab of this name, and nothing that it was for."""
-    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
-    wait_until(lambda: not commands_in(name), 20, lambda: str(commands_in(name)))
 
 
 def in_own_run(steps):

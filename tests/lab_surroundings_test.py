@@ -1,9 +1,73 @@
 """rondo lab in odd surroundings: who starts it, who reads it, who runs beside it."""
 
+import os
+import signal
 import subprocess
 import sys
 
-from labs import LAB
+import pytest
+from labs import LAB, gone, lab, needs_root
+
+NAME = f"odd_{os.getpid()}"
+
+pytestmark = needs_root
+
+
+def in_shell(words):
+    """A shell's command line, with $LAB for the command, and not for a script that
+    starts its Python and would itself take the numbers of closed streams."""
+    return subprocess.run(
+        ["sh", "-c", words],
+        env=dict(os.environ, LAB=f"{sys.executable} -BE {LAB}"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.fixture(scope="module")
+def name():
+    """Of a lab of two hosts."""
+    lab("up", "--hosts", "2", "--name", NAME, "--rate", "none")
+    try:
+        yield NAME
+    finally:
+        lab("down", "--name", NAME)
+    gone(NAME)
+
+
+def test_output_that_nobody_reads_ends_a_run(name):
+    words = ["run", "--name", name, "all", "--", "yes"]
+    running = subprocess.Popen(
+        [LAB, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(20) == 128 + signal.SIGPIPE
+    finally:
+        running.kill()
+
+
+@pytest.mark.parametrize("words", ["list", "run --name {} all -- echo said"])
+def test_output_that_cannot_be_written_is_said(name, words):
+    done = in_shell(f"$LAB {words.format(name)} > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr == "rondo lab: No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_programs_run_when_output_is_closed(name, closed, tmp_path):
+    program = f"sh -c 'echo said | tee -a {tmp_path}/said'"
+    done = in_shell(f"$LAB run --name {name} all -- {program} {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "said").read_text() == "said\n" * 2
+
+
+def test_complaints_stay_out_of_what_is_said():
+    done = in_shell(f"$LAB run --name {NAME}_x h0 -- true 2>&-")
+    assert (done.returncode, done.stdout) == (1, "")
 
 
 def of_processes(script):

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 
 import pytest
-from ranks import RONDO, ROOT
+from ranks import RONDO, ROOT, wait_until
 
 LAB = ROOT / "lab" / "lab"
 
@@ -52,3 +52,9 @@ def commands_in(name):
         except OSError:
             continue
     return found
+
+
+def gone(name):
+    """Waits until there is no lab of this name, and nothing that it was for."""
+    wait_until(lambda: not traces(name), 20, lambda: str(traces(name)))
+    wait_until(lambda: not commands_in(name), 20, lambda: str(commands_in(name)))
