@@ -11,6 +11,8 @@ import subprocess
 from errors import LabError
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    FORWARDED = FORWARDED[:2]  # of `nohup`, which is for programs too
 PR_SET_PDEATHSIG = 1
 
 

@@ -66,7 +66,6 @@ def run_one(lab, index, command):
 
 def run_in_group(lab, index, command, terminal):
     awaited = {*FORWARDED, signal.SIGCHLD}
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the caller may ignore it
     # Ctrl-C before there is a program would else be taken for one that reaches it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD} if terminal else awaited)
     child = lab.enter(index, command, start_new_session=not terminal)

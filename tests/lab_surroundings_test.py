@@ -70,6 +70,39 @@ def test_complaints_stay_out_of_what_is_said():
     assert (done.returncode, done.stdout) == (1, "")
 
 
+def test_labs_go_up_for_who_ignores_its_children():
+    name = f"{NAME}_i"
+    done = in_shell(f"""
+        lab="env --ignore-signal=CHLD $LAB"
+        $lab up --hosts 1 --name {name}
+        for host in h0 all; do
+            $lab run --name {name} $host -- sh -c 'exit 3' || echo exit $?
+        done
+        $lab down --name {name}
+    """)
+    assert done.stdout.splitlines()[1:] == ["exit 3"] * 2, done.stderr
+    assert done.stderr == ""
+    gone(name)
+
+
+def test_a_hang_up_is_ignored_where_the_caller_ignores_it():
+    running = subprocess.Popen(
+        ["nohup", LAB, "with", "--hosts", "1", "--name", f"{NAME}_h", "--"]
+        + ["sh", "-c", "echo up; read word; exit $word"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert running.stdout.readline() == "up\n"
+        running.send_signal(signal.SIGHUP)
+        running.communicate("3\n", timeout=20)
+        assert running.returncode == 3
+    finally:
+        running.kill()
+    gone(f"{NAME}_h")
+
+
 def of_processes(script):
     """What a script prints that knows of processes as a lab does."""
     words = [sys.executable, "-B", "-c", script]

@@ -43,6 +43,10 @@ print(time.monotonic() - started)
 """
 
 
+# The tests may be run by nohup.
+HANG_UPS = ["env", "--default-signal=HUP"]
+
+
 def on(host, *command, name=NAME, check=True):
     return lab("run", "--name", name, host, "--", *command, check=check)
 
@@ -50,7 +54,7 @@ def on(host, *command, name=NAME, check=True):
 def start(host, *command, name=NAME, **popen):
     place = host if isinstance(host, list) else [host]
     return subprocess.Popen(
-        [LAB, "run", "--name", name, *place, "--", *command],
+        [*HANG_UPS, LAB, "run", "--name", name, *place, "--", *command],
         stdout=subprocess.PIPE,
         text=True,
         **popen,
@@ -347,7 +351,7 @@ def test_a_program_gets_each_signal_once(hosts, place, send):
         running.kill()
 
 
-RUN = [str(LAB), "run", "--name", NAME, "h0", "--"]
+RUN = [*HANG_UPS, str(LAB), "run", "--name", NAME, "h0", "--"]
 
 
 def in_terminal(*command):
