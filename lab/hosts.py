@@ -254,10 +254,8 @@ class Lab:
                 # Deleted here rather than with the namespace, whose removal
                 # the kernel does some time later.
                 for index in range((self.state or {}).get("hosts", 0)):
-                    subprocess.run(
-                        ["ip", "-n", netns, "link", "del", f"h{index}"],
-                        stderr=subprocess.DEVNULL,
-                    )
+                    with contextlib.suppress(LabError):
+                        tool("ip", "-n", netns, "link", "del", f"h{index}")
             tool("ip", "netns", "del", netns)
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(OSError):

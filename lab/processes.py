@@ -158,4 +158,5 @@ def handle_signals(handler):
 
 
 def ignore_signals():
-    handle_signals(signal.SIG_IGN)
+    # Not SIG_IGN: Python complains of a signal that has come before that was said.
+    handle_signals(lambda *_: None)
