@@ -50,10 +50,17 @@ def check_program(command):
 
 def opened(file):
     """For a program to read, from its beginning; nothing where there is no file."""
+    file = file or os.devnull
     try:
-        return open(file or os.devnull, "rb")
+        # A pipe would be waited for, and read by all of them together.
+        if os.path.isfile(file) or os.path.samefile(file, os.devnull):
+            return open(file, "rb")
     except OSError as error:
-        raise UsageError(f"--input {file or os.devnull}: {error.strerror}") from None
+        raise UsageError(f"--input {file}: {error.strerror}") from None
+    raise UsageError(
+        f"--input {file}: not a file, which each program could read from its "
+        "beginning; write what they are to read into a file"
+    )
 
 
 def run_one(lab, index, command):

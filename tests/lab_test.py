@@ -1,6 +1,6 @@
 """rondo lab: hosts that are as separate as machines, and no trace after."""
 
-import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -323,6 +323,24 @@ def test_each_rank_reads_the_input_from_its_beginning(hosts, tmp_path):
     assert none.stdout == ""
 
 
+@pytest.mark.parametrize("kind", ["fifo", "pipe", "folder", "null", "missing"])
+def test_the_input_is_a_file_that_each_rank_can_read(hosts, kind, tmp_path):
+    file = tmp_path / "input"
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    file = {"pipe": "/dev/stdin", "null": os.devnull}.get(kind, file)
+    words = [LAB, "run", "--name", NAME, "-n", "2", "--input", file, "--", "cat"]
+    done = subprocess.run(words, input="", capture_output=True, text=True, timeout=20)
+    if kind == "null":
+        assert (done.returncode, done.stderr) == (0, "")
+        return
+    assert done.returncode == 2
+    said = "No such file" if kind == "missing" else "into a file"
+    assert f"--input {file}: " in done.stderr and said in done.stderr
+
+
 def test_a_program_that_is_not_there_is_named(hosts):
     for place in (["h0"], ["-n", "2"]):
         done = lab("run", "--name", NAME, *place, "--", "nosuch", check=False)
@@ -412,28 +430,26 @@ def test_a_program_ends_with_its_terminal(hosts, shell):
 
 
 def test_a_signal_while_programs_are_started_is_for_all_of_them(hosts, tmp_path):
-    fifo = tmp_path / "input"
-    os.mkfifo(fifo)
-    running = start(["-n", "3", "--input", str(fifo)], "python3", "-c", SIGNALS.strip())
+    path = tmp_path / "input"
+    path.touch()
+    # Who opens a file of which another has a lease waits till that gives it up.
+    file = os.open(path, os.O_RDONLY)
+    fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # which is ignored
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    waited_for = lambda: fcntl.fcntl(file, fcntl.F_GETLEASE) != fcntl.F_WRLCK  # noqa: E731
     words = ["python3", "-c", SIGNALS.strip()]
-
-    def ended():
-        # A program's start waits till someone writes.
-        os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
-        return running.poll() is not None
-
+    running = start(["-n", "3", "--input", str(path)], *words)
     try:
-        os.close(os.open(fifo, os.O_WRONLY))
-        wait_until(lambda: words in commands_in(NAME), 20, lambda: "no program")
+        wait_until(waited_for, 20, lambda: "no program is started")
         running.send_signal(signal.SIGTERM)
-        with contextlib.suppress(OSError):  # none reads any more
-            wait_until(ended, 30, lambda: str(commands_in(NAME)))
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         said = running.communicate(timeout=30)[0]
     finally:
         running.kill()
+        os.close(file)
     # Of the program, if it knew of the signal already; else of the signal.
     assert running.returncode in (7, 128 + signal.SIGTERM)
-    assert "2: " not in said and words not in commands_in(NAME)
+    assert "1: " not in said and words not in commands_in(NAME)
 
 
 def test_what_a_program_leaves_behind_is_not_waited_for(hosts):
