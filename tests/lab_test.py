@@ -429,6 +429,29 @@ def test_a_program_ends_with_its_terminal(hosts, shell):
     wait_until(lambda: ["sleep", "602"] not in commands_in(NAME), 20, lambda: "?")
 
 
+# Takes a moment to end, and says whether it had that.
+ENDING = """
+import signal
+seen = {signal.SIGINT, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, seen)
+print("ready", flush=True)
+signal.sigwait(seen)
+print("in disorder" if signal.sigtimedwait(seen, 0.5) else "in order", flush=True)
+"""
+
+
+def test_ctrl_c_lets_the_command_of_with_end_by_itself():
+    name = f"{NAME}_c"
+    words = [LAB, "with", "--hosts", "1", "--name", name, "--"]
+    pid, terminal = in_terminal(*words, sys.executable, "-c", ENDING)
+    with terminal:
+        read_until(terminal, b"ready")
+        terminal.write(b"\x03")
+        assert b"disorder" not in read_until(terminal, b"order")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGINT
+    assert traces(name) == []
+
+
 def test_a_signal_while_programs_are_started_is_for_all_of_them(hosts, tmp_path):
     path = tmp_path / "input"
     path.touch()
