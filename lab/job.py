@@ -5,6 +5,8 @@ import secrets
 from errors import UsageError
 from programs import run_together
 
+MAX_RANKS = 4096  # as for `rondo run`
+
 
 def even_place(number, all, hosts):
     """The host of one of so many that are spread over hosts in order, of which the
@@ -38,8 +40,8 @@ def run_job(lab, options):
     """As `rondo run`: ranks that find each other, in order on the hosts, and
     servers on hosts of their own, or beside them."""
     ranks, servers = options.ranks, options.servers
-    if ranks < 1:
-        raise UsageError(f"-n {ranks}: one rank at least")
+    if not 1 <= ranks <= MAX_RANKS:
+        raise UsageError(f"-n {ranks}: a job has from 1 to {MAX_RANKS} ranks")
     if servers < 0 or (servers >= lab.state["hosts"] and not options.beside):
         raise UsageError(
             f"--servers {servers}: each has a host of its own, and a host has to "

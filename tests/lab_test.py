@@ -314,6 +314,20 @@ def test_a_host_is_left_for_ranks(hosts):
     assert done.returncode == 2 and "has to be left" in done.stderr
 
 
+@pytest.mark.parametrize("ranks", ["0", "4097"])
+def test_a_job_has_as_many_ranks_as_rondo_run_takes(hosts, ranks):
+    done = lab("run", "--name", NAME, "-n", ranks, "--", "true", check=False)
+    own = subprocess.run(
+        [RONDO, "run", "-n", ranks, "--", "true"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == own.returncode == 2
+    said = f"-n {ranks}: a job has from 1 to 4096 ranks"
+    assert said in done.stderr and said in own.stderr
+
+
 def test_each_rank_reads_the_input_from_its_beginning(hosts, tmp_path):
     file = tmp_path / "input"
     file.write_text("said once\n")
