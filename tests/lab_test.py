@@ -534,6 +534,8 @@ RACKS = ["up", "--hosts", "2", "--topology", "racks"]
         (["run", "--", "true"], "no lab", 1),
         (["run"], "needs a command", 2),
         (["down"], "no lab", 1),
+        (["down", "--", "true"], "down takes no command", 2),
+        (["list", "--", "true"], "list takes no command", 2),
     ],
 )
 def test_what_cannot_work_is_explained(arguments, said, code):
