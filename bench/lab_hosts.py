@@ -41,7 +41,9 @@ class LabHosts:
 
     def __exit__(self, *_):
         if self.take_down():
-            raise ProgramError(f"lab {self.name} did not go down: rondo lab down")
+            raise ProgramError(
+                f"lab {self.name} did not go down: rondo lab down --name {self.name}"
+            )
 
     def take_down(self):
         """The exit code of the lab."""
