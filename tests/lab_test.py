@@ -163,12 +163,13 @@ def test_two_labs_at_once_and_down_leaves_nothing(hosts):
         assert traces(second)
         address = on("h0", "sh", "-c", "echo $LAB_ADDRESS", name=second)
         assert address.stdout.strip() not in hosts
-        runner = subprocess.Popen(
-            [LAB, "run", "--name", second, "h0", "--", "sleep", "60"]
-        )
+        runner = start("h0", "sleep", "60", name=second)
+        begun = lambda: ["sleep", "60"] in commands_in(second)  # noqa: E731
+        wait_until(begun, 20, lambda: str(commands_in(second)))
     finally:
         lab("down", "--name", second)
-    assert runner.wait(20) != 0
+    runner.communicate(timeout=20)
+    assert runner.returncode == 128 + signal.SIGKILL
     assert traces(second) == []
     assert on("h0", "hostname").stdout == "h0\n"
     again = lab("down", "--name", second, check=False)
@@ -204,13 +205,14 @@ def test_two_racks_share_the_uplink():
         for target in ("h1", "h2"):
             server = start(target, "python3", "-c", SERVE, name=name)
             port = server.stdout.readline().strip()
-            send = ["python3", "-c", SEND, target, port, "1000000"]
+            send = ["python3", "-c", SEND, target, port, "4000000"]
             seconds[target] = float(on("h0", *send, name=name).stdout)
             assert server.wait(20) == 0
     finally:
         lab("down", "--name", name)
-    # 8 Mbit at 50 Mbit/s take 160 ms, but for the burst; at 1 Gbit/s 8.
-    assert seconds["h2"] > 0.1
+    # 32 Mbit at 50 Mbit/s take 640 ms, but for the burst; at 1 Gbit/s 32.
+    assert seconds["h2"] > 0.5
+    assert seconds["h1"] < seconds["h2"]
     assert traces(name) == []
 
 
