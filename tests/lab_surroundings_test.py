@@ -70,6 +70,12 @@ def test_complaints_stay_out_of_what_is_said():
     assert (done.returncode, done.stdout) == (1, "")
 
 
+def test_tools_that_are_missing_are_named():
+    done = in_shell("PATH=/nowhere $LAB list")
+    assert done.returncode == 1
+    assert ", bash, hostname here; install iproute2" in done.stderr
+
+
 def test_labs_go_up_for_who_ignores_its_children():
     name = f"{NAME}_i"
     done = in_shell(f"""
