@@ -9,8 +9,6 @@ target_compile_options(rondo_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
-  # Else ccache takes no precompiled header from before.
-  "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>"
   # GCC 12 sees overlaps in "literal" + std::string that are not there.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(RONDO_WERROR)
