@@ -1,16 +1,13 @@
 """rondo lab: hosts that are as separate as machines, and no trace after."""
 
-import fcntl
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
 
 import pytest
-from labs import LAB, commands_in, lab, needs_root, traces
+from labs import LAB, commands_in, lab, needs_root, start, traces
 from ranks import RONDO, wait_until
 
 NAME = f"test_{os.getpid()}"
@@ -43,36 +40,8 @@ print(time.monotonic() - started)
 """
 
 
-# The tests may be run by nohup.
-HANG_UPS = ["env", "--default-signal=HUP"]
-
-
 def on(host, *command, name=NAME, check=True):
     return lab("run", "--name", name, host, "--", *command, check=check)
-
-
-def start(host, *command, name=NAME, **popen):
-    place = host if isinstance(host, list) else [host]
-    return subprocess.Popen(
-        [*HANG_UPS, LAB, "run", "--name", name, *place, "--", *command],
-        stdout=subprocess.PIPE,
-        text=True,
-        **popen,
-    )
-
-
-# Says which signals it gets, up to SIGTERM.
-SIGNALS = """
-import signal
-seen = {signal.SIGINT, signal.SIGHUP, signal.SIGTERM}
-signal.pthread_sigmask(signal.SIG_BLOCK, seen)
-print("ready", flush=True)
-number = 0
-while number != signal.SIGTERM:
-    number = signal.sigwait(seen)
-    print(number.name, flush=True)
-raise SystemExit(7)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +66,7 @@ def test_each_host_has_its_name_and_address(hosts):
 
 @pytest.mark.parametrize("target", ["h1", "h1-v6"])
 def test_tcp_between_hosts_at_the_rate_of_the_link(hosts, target):
-    server = start("h1", "python3", "-c", SERVE)
+    server = start(NAME, "h1", "python3", "-c", SERVE)
     port = server.stdout.readline().strip()
     size = 2_000_000
     sent = on("h0", "python3", "-c", SEND, target, port, str(size))
@@ -110,7 +79,7 @@ def test_tcp_between_hosts_at_the_rate_of_the_link(hosts, target):
 
 
 def test_processes_see_their_own_host_only(hosts):
-    sleeper = start("h0", "sh", "-c", "echo $$; exec sleep 60")
+    sleeper = start(NAME, "h0", "sh", "-c", "echo $$; exec sleep 60")
     try:
         pid = sleeper.stdout.readline().strip()
         same = on("h0", "cat", f"/proc/{pid}/comm")
@@ -163,7 +132,7 @@ def test_two_labs_at_once_and_down_leaves_nothing(hosts):
         assert traces(second)
         address = on("h0", "sh", "-c", "echo $LAB_ADDRESS", name=second)
         assert address.stdout.strip() not in hosts
-        runner = start("h0", "sleep", "60", name=second)
+        runner = start(second, "h0", "sleep", "60")
         begun = lambda: ["sleep", "60"] in commands_in(second)  # noqa: E731
         wait_until(begun, 20, lambda: str(commands_in(second)))
     finally:
@@ -203,7 +172,7 @@ def test_two_racks_share_the_uplink():
         seconds = {}
         # h0 and h1 are in the first rack, h2 in the second.
         for target in ("h1", "h2"):
-            server = start(target, "python3", "-c", SERVE, name=name)
+            server = start(name, target, "python3", "-c", SERVE)
             port = server.stdout.readline().strip()
             send = ["python3", "-c", SEND, target, port, "4000000"]
             seconds[target] = float(on("h0", *send, name=name).stdout)
@@ -364,133 +333,6 @@ def test_a_program_that_is_not_there_is_named(hosts):
         assert "'nosuch' was not found" in done.stderr
 
 
-@pytest.mark.parametrize("place", ["h0", ["-n", "2"]], ids=str)
-@pytest.mark.parametrize("send", [os.kill, os.killpg])
-def test_a_program_gets_each_signal_once(hosts, place, send):
-    running = start(place, "python3", "-c", SIGNALS, start_new_session=True)
-    count = 1 if place == "h0" else 2
-
-    def said():
-        lines = [running.stdout.readline() for _ in range(count)]
-        return {line.split(": ")[-1].strip() for line in lines}
-
-    try:
-        assert said() == {"ready"}
-        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-            send(running.pid, number)
-            assert said() == {number.name}
-        assert running.communicate(timeout=20)[0] == ""
-        assert running.returncode == 7
-    finally:
-        running.kill()
-
-
-RUN = [*HANG_UPS, str(LAB), "run", "--name", NAME, "h0", "--"]
-
-
-def in_terminal(*command):
-    """Its process, and the file that is its terminal's other end."""
-    pid, end = pty.fork()
-    if pid == 0:
-        os.execvp(command[0], command)
-    return pid, open(end, "r+b", buffering=0)
-
-
-def read_until(terminal, word):
-    text = b""
-    while word not in text:
-        assert select.select([terminal], [], [], 30)[0], text
-        text += terminal.read(1000)
-    return text
-
-
-def test_a_program_in_a_terminal_gets_each_signal_once(hosts):
-    pid, terminal = in_terminal(*RUN, "python3", "-c", SIGNALS)
-    with terminal:
-        read_until(terminal, b"ready")
-        for _ in range(3):
-            terminal.write(b"\x03")
-            assert read_until(terminal, b"SIGINT").count(b"SIGINT") == 1
-        os.kill(pid, signal.SIGHUP)
-        assert b"SIGINT" not in read_until(terminal, b"SIGHUP")
-        os.kill(pid, signal.SIGTERM)
-        assert b"SIGHUP" not in read_until(terminal, b"SIGTERM")
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
-
-
-def test_a_shell_has_the_terminal(hosts):
-    shell = [*RUN, "env", "HISTFILE=/dev/null", "bash", "--norc", "-i"]
-    # What comes behind it has the terminal again.
-    behind = 'code=$?; read -r word; echo "then $word"; exit $code'
-    pid, terminal = in_terminal("sh", "-c", f'"$@"; {behind}', "sh", *shell)
-    with terminal:
-        terminal.write(b"sleep 601\n")
-        wait_until(lambda: ["sleep", "601"] in commands_in(NAME), 20, lambda: "?")
-        terminal.write(b"\x03")  # for the one in front
-        terminal.write(b"echo $(hostname)-$((6 * 7))\nexit 5\n")
-        said = read_until(terminal, b"h0-42")
-        assert b"job control" not in said
-        terminal.write(b"more\n")
-        read_until(terminal, b"then more")
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
-
-
-@pytest.mark.parametrize("shell", [[], ["sh", "-c", '"$@"; exit', "sh"]])
-def test_a_program_ends_with_its_terminal(hosts, shell):
-    pid, terminal = in_terminal(*shell, *RUN, "sleep", "602")
-    with terminal:
-        wait_until(lambda: ["sleep", "602"] in commands_in(NAME), 20, lambda: "?")
-    # The kernel tells only who leads the session.
-    os.waitpid(pid, 0)
-    wait_until(lambda: ["sleep", "602"] not in commands_in(NAME), 20, lambda: "?")
-
-
-# Takes a moment to end, and says whether it had that.
-ENDING = """
-import signal
-seen = {signal.SIGINT, signal.SIGTERM}
-signal.pthread_sigmask(signal.SIG_BLOCK, seen)
-print("ready", flush=True)
-signal.sigwait(seen)
-print("in disorder" if signal.sigtimedwait(seen, 0.5) else "in order", flush=True)
-"""
-
-
-def test_ctrl_c_lets_the_command_of_with_end_by_itself():
-    name = f"{NAME}_c"
-    words = [LAB, "with", "--hosts", "1", "--name", name, "--"]
-    pid, terminal = in_terminal(*words, sys.executable, "-c", ENDING)
-    with terminal:
-        read_until(terminal, b"ready")
-        terminal.write(b"\x03")
-        assert b"disorder" not in read_until(terminal, b"order")
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGINT
-    assert traces(name) == []
-
-
-def test_a_signal_while_programs_are_started_is_for_all_of_them(hosts, tmp_path):
-    path = tmp_path / "input"
-    path.touch()
-    # Who opens a file of which another has a lease waits till that gives it up.
-    file = os.open(path, os.O_RDONLY)
-    fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # which is ignored
-    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-    waited_for = lambda: fcntl.fcntl(file, fcntl.F_GETLEASE) != fcntl.F_WRLCK  # noqa: E731
-    words = ["python3", "-c", SIGNALS.strip()]
-    running = start(["-n", "3", "--input", str(path)], *words)
-    try:
-        wait_until(waited_for, 20, lambda: "no program is started")
-        running.send_signal(signal.SIGTERM)
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        said = running.communicate(timeout=30)[0]
-    finally:
-        running.kill()
-        os.close(file)
-    # Of the program, if it knew of the signal already; else of the signal.
-    assert running.returncode in (7, 128 + signal.SIGTERM)
-    assert "1: " not in said and words not in commands_in(NAME)
-
-
 def test_what_a_program_leaves_behind_is_not_waited_for(hosts):
     lines = "sleep 600 & seq 5000; printf end"
     for place in (["all"], ["-n", "3"]):
@@ -504,7 +346,7 @@ def test_a_lab_goes_down_while_nobody_reads_what_its_programs_say():
     name = f"{NAME}_y"
     lab("up", "--hosts", "2", "--name", name, "--rate", "none")
     try:
-        running = start("all", "yes", name=name)
+        running = start(name, "all", "yes")
         running.stdout.readline()
     finally:
         lab("down", "--name", name)

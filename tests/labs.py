@@ -8,6 +8,8 @@ import pytest
 from ranks import RONDO, ROOT, wait_until
 
 LAB = ROOT / "lab" / "lab"
+# The tests may be run by nohup.
+HANG_UPS = ["env", "--default-signal=HUP"]
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="network namespaces need root"
@@ -25,6 +27,17 @@ def lab(*arguments, check=True):
     if check:
         assert done.returncode == 0, done.stderr
     return done
+
+
+def start(name, place, *command, **popen):
+    """Runs it on a host of the lab, on all, or as a list says."""
+    place = place if isinstance(place, list) else [place]
+    return subprocess.Popen(
+        [*HANG_UPS, LAB, "run", "--name", name, *place, "--", *command],
+        stdout=subprocess.PIPE,
+        text=True,
+        **popen,
+    )
 
 
 def traces(name):
