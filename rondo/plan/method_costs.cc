@@ -63,11 +63,11 @@ ExchangeCost memory_cost(const Network& network, double bytes) {
 
 // Each chunk is passed on block by block, so steps take as long as their bytes
 // need, and the last of them its way; or each as long as the first block of a
-// chunk is on its way. Ranks are on hosts in order, so in a step one chunk leaves
-// each host, and each rack, or one of each of several rings, which share the
-// links.
+// chunk is on its way. Ranks are on hosts in order, so in a step one chunk
+// leaves each host, and each rack, or one of each of several rings, which share
+// the links.
 ExchangeCost ring_cost(const Network& network, double chunk, int steps,
-                        int rings) {
+                       int rings) {
   const int n = network.workers;
   if (one_host(network)) {
     return {.worker_bytes = steps * chunk,
@@ -125,7 +125,7 @@ ExchangeCost star_cost(const Network& network, double bytes) {
 }
 
 ExchangeCost tree_cost(const Network& network, const MessageLoad& each,
-                  double bytes) {
+                       double bytes) {
   const int n = network.workers;
   ExchangeCost cost;
   if (one_host(network)) {
@@ -143,7 +143,7 @@ ExchangeCost tree_cost(const Network& network, const MessageLoad& each,
 }
 
 ExchangeCost butterfly_cost(const Network& network,
-                       std::span<const MessageLoad> steps, double bytes) {
+                            std::span<const MessageLoad> steps, double bytes) {
   const int n = network.workers;
   const int p = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
   ExchangeCost cost;
@@ -176,8 +176,8 @@ ExchangeCost hierarchical_cost(const Network& network, double bytes) {
 }
 
 ExchangeCost served_beside_cost(const Method& method, const Network& network,
-                           const MessageLoad& each, double bytes, double back,
-                           double part) {
+                                const MessageLoad& each, double bytes,
+                                double back, double part) {
   const Traded traded(bytes, back);
   if (one_host(network)) {
     ExchangeCost cost =
@@ -199,7 +199,7 @@ ExchangeCost served_beside_cost(const Method& method, const Network& network,
 }
 
 ExchangeCost served_apart_cost(const Method& method, const Network& network,
-                          double bytes, double back, double part) {
+                               double bytes, double back, double part) {
   const double n = network.workers;
   const double k = method.spare;
   const double share = spare_share(method, network, bytes);

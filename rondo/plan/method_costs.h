@@ -1,6 +1,6 @@
-// What each method takes for `bytes` of each of several workers, in closed form.
-// ExchangeCosts chooses among them, and gives them the network as the method's
-// messages see it, and what of these its links carry.
+// What each method takes for `bytes` of each of several workers, in closed
+// form. ExchangeCosts chooses among them, and gives them the network as the
+// method's messages see it, and what of these its links carry.
 #pragma once
 
 #include <span>
@@ -31,8 +31,8 @@ ExchangeCost ring_cost(const Network& network, double chunk, int steps,
 ExchangeCost memory_cost(const Network& network, double bytes);
 ExchangeCost hierarchical_cost(const Network& network, double bytes);
 
-// Workers give `bytes` to servers, which wait for parts of so many bytes, and get
-// `back`: on the workers' hosts,
+// Workers give `bytes` to servers, which wait for parts of so many bytes, and
+// get `back`: on the workers' hosts,
 ExchangeCost served_beside_cost(const Method& method, const Network& network,
                                 const MessageLoad& each, double bytes,
                                 double back, double part);
