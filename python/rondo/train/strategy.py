@@ -218,9 +218,10 @@ class Ring(Strategy):
     The gradient of a fully connected layer is a product of two thin matrices.
     With `factors`, those travel in its place: True, False, or "auto", where that
     takes less time by the number of rows that they have on a rank (`factor_rows`,
-    where the graph does not know it; 0: as RONDO_FACTOR_ROWS says), the bytes that a rank sends in a second
-    (`link_rate`; 0: as RONDO_LINK says, or by how ranks reach each other) and the
-    operations that it computes (`flop_rate`; 0: as RONDO_FLOPS says, or 1e11). All
+    where the graph does not know it; 0: as RONDO_FACTOR_ROWS says), the bytes that a
+    rank sends in a second (`link_rate`; 0: as RONDO_LINK says, or by how ranks reach
+    each other) and the operations that it computes (`flop_rate`; 0: as RONDO_FLOPS
+    says, or 1e11). All
     ranks then need batches of the same size. RONDO_FACTORS, "off" or "on", is what
     "auto" means instead.
 
