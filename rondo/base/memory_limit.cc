@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 
 namespace rondo {
 namespace {
@@ -17,10 +18,10 @@ double at_most(double bytes, const std::string& file) {
 }
 
 // A limit of any of the groups /a/b, /a and / counts.
-double at_most_along(double bytes, const std::string& root, std::string group,
-                     const std::string& file) {
+double at_most_along(double bytes, std::string_view root, std::string group,
+                     std::string_view file) {
   for (;; group.resize(group.rfind('/'))) {
-    bytes = at_most(bytes, root + group + file);
+    bytes = at_most(bytes, fmt::format("{}{}{}", root, group, file));
     if (group.find('/') == std::string::npos) return bytes;
   }
 }
