@@ -47,11 +47,13 @@ def test_cpp_trains_as_one_process(model):
     "options", [["ps-async"], ["ssp", "--staleness", 1], ["ps", "--backup", 1]]
 )
 def test_ranks_that_do_not_wait_converge(options):
-    program = [*PYTHON, "--model", "mlp", "--optimizer", "sgd", "--steps", 60]
-    found = losses(3, *program, options=[*SERVED, *options])
-    # Single steps go up and down with how ranks are scheduled.
+    program = [*PYTHON, "--model", "mlp", "--optimizer", "sgd", "--steps"]
+    found = losses(3, *program, 60, options=[*SERVED, *options])
     assert len(found) == 60
-    assert statistics.mean(found[-10:]) < 0.8 * found[0], found
+    # Not compared with rank 0's first: until then the others may have made many.
+    first = losses(1, *program, 1)[0]
+    # Single steps go up and down with how ranks are scheduled.
+    assert statistics.mean(found[-10:]) < 0.7 * first, (first, found)
 
 
 def test_a_checkpoint_is_good_for_every_strategy(tmp_path):
