@@ -8,7 +8,7 @@ import signal
 import sys
 
 import pytest
-from labs import HANG_UPS, LAB, commands_in, lab, needs_root, start, traces
+from labs import LAB, commands_in, lab, needs_root, start, traces
 from ranks import wait_until
 
 NAME = f"signals_{os.getpid()}"
@@ -59,7 +59,7 @@ def test_a_program_gets_each_signal_once(hosts_up, place, send):
         running.kill()
 
 
-RUN = [*HANG_UPS, str(LAB), "run", "--name", NAME, "h0", "--"]
+RUN = [str(LAB), "run", "--name", NAME, "h0", "--"]
 
 
 def in_terminal(*command):

@@ -8,8 +8,6 @@ import pytest
 from ranks import RONDO, ROOT, wait_until
 
 LAB = ROOT / "lab" / "lab"
-# The tests may be run by nohup.
-HANG_UPS = ["env", "--default-signal=HUP"]
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="network namespaces need root"
@@ -33,7 +31,7 @@ def start(name, place, *command, **popen):
     """Runs it on a host of the lab, on all, or as a list says."""
     place = place if isinstance(place, list) else [place]
     return subprocess.Popen(
-        [*HANG_UPS, LAB, "run", "--name", name, *place, "--", *command],
+        [LAB, "run", "--name", name, *place, "--", *command],
         stdout=subprocess.PIPE,
         text=True,
         **popen,

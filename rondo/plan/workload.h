@@ -76,6 +76,9 @@ struct Workload {
   KeyExchanges keys_for;        // the same of `keys`
   // Empty: no layer's gradient is a product.
   FactorExchanges with_factors;
+  // By how many a program chooses what travels so, where its graph does not
+  // know how many rows there are; 0: it does.
+  double factor_rows = 0;
   double flop_rate = 1e11;  // of a worker
 
   // Of a worker's gradients.

@@ -111,17 +111,27 @@ class ExchangeReader {
   const StepClock clock_;
 };
 
-bool has_factors(const std::vector<GradientAndVariable>& gradients) {
-  return std::ranges::any_of(gradients, [](const GradientAndVariable& one) {
-    return one.gradient && !one.gradient.sparse() &&
-           factors_of(one.gradient.values);
-  });
+// Those that gradients of the step have.
+std::vector<Factors> all_factors(const TrainingStep& step) {
+  std::vector<Factors> all;
+  for (const GradientAndVariable& one : step.gradients) {
+    if (!one.gradient || one.gradient.sparse()) continue;
+    if (auto factors = factors_of(one.gradient.values))
+      all.push_back(*std::move(factors));
+  }
+  return all;
 }
 
 }  // namespace
 
+bool leaves_rows_open(const TrainingStep& step) {
+  return std::ranges::any_of(all_factors(step), [](const Factors& factors) {
+    return rows_of(factors, {}) == kAny;
+  });
+}
+
 Workload workload_of(const TrainingStep& step, double batch,
-                     const NodeTimes& times) {
+                     const NodeTimes& times, bool rows_are_open) {
   const auto reader = std::make_shared<ExchangeReader>(step, batch, times);
   Workload workload;
   workload.batch = batch;
@@ -136,14 +146,21 @@ Workload workload_of(const TrainingStep& step, double batch,
   workload.buckets = workload.buckets_for(2);
   workload.keys_for = [reader](int servers) { return reader->keys(servers); };
   workload.keys = workload.keys_for(1);
-  if (!has_factors(step.gradients)) return workload;
-  workload.with_factors = [reader, rows = static_cast<int64_t>(batch)](
-                              int workers, double rate, double flops) {
+  const std::vector<Factors> factors = all_factors(step);
+  if (factors.empty()) return workload;
+  const auto rows = static_cast<int64_t>(batch);
+  int64_t most = 0;
+  if (rows_are_open)
+    for (const Factors& one : factors)
+      most = std::max(most, rows_of(one, {.rows = rows}));
+  workload.factor_rows = static_cast<double>(most);
+  workload.with_factors = [=](int workers, double rate, double flops) {
     return reader->read({.group = "plan",
                          .size = workers,
                          .factors = {.rows = rows,
                                      .link_rate = rate > 0 ? rate : kMemoryRate,
-                                     .flop_rate = flops}});
+                                     .flop_rate = flops},
+                         .least_rows = most});
   };
   return workload;
 }

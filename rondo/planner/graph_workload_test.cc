@@ -101,6 +101,32 @@ TEST(GraphWorkload, RowsFollowFromTheBatch) {
     EXPECT_EQ(one.flops, 0);
 }
 
+// A layer of each of 64 places, and one of all of them together: a program
+// whose graph leaves the batch open chooses for both by the same number of
+// rows, so the factors of the second pay, but do not travel.
+TEST(GraphWorkload, ProgramsChooseFactorsByTheMostRows) {
+  for (const int64_t batch : {kAny, int64_t{32}}) {
+    const auto graph = std::make_shared<Graph>();
+    const Value x =
+        placeholder(*graph, {.shape = PartialShape({batch, 64, 512})});
+    const Value each = matmul(reshape(x, {-1, 512}),
+                              variable(*graph, fill(*graph, {512, 512}, 0.1)));
+    const Value all = matmul(reshape(each, {-1, 64 * 512}),
+                             variable(*graph, fill(*graph, {64 * 512, 64}, 0)));
+    GradientDescent({.learning_rate = 0.1}).minimize(reduce_mean(all));
+    const TrainingStep step = find_step(graph, "test").value();
+    const bool open = leaves_rows_open(step);
+    EXPECT_EQ(open, batch == kAny);
+    settle_shapes(step, 32);
+    const Workload workload =
+        workload_of(step, 32, estimated_times(step, 32, {}), open);
+    EXPECT_EQ(workload.factor_rows, open ? 32 * 64 : 0);
+    const auto exchanges = workload.with_factors(2, 12.5e6, 1e12);
+    EXPECT_EQ(std::ranges::count_if(exchanges, &PlannedExchange::gather),
+              open ? 0 : 2);
+  }
+}
+
 TEST(GraphWorkload, WhatDoesNotGoTogetherStaysOpen) {
   const auto graph = std::make_shared<Graph>();
   const Value x =

@@ -140,10 +140,11 @@ Result<Workload> graph_workload(const PlanOptions& options,
     RONDO_ASSIGN_OR_RETURN(const auto how, profile_options_of(options));
     RONDO_ASSIGN_OR_RETURN(profile, profile_step(step, how));
   }
+  const bool open = leaves_rows_open(step);
   settle_shapes(step, options.batch);
   const NodeTimes estimated = estimated_times(step, batch, rates);
   Workload workload = workload_of(
-      step, batch, options.measures_step() ? profile.nodes : estimated);
+      step, batch, options.measures_step() ? profile.nodes : estimated, open);
   if (options.measures_step()) {
     workload.step_seconds = profile.seconds;
     workload.step_origin = "measured here";

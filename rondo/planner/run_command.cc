@@ -14,9 +14,9 @@ std::string factor_variables(const PlanReport& report, const Method& method) {
   if (report.network.hosts > 1)
     text += " --env RONDO_LINK=" + rate_option(report.network.link);
   text += " --env RONDO_FLOPS=" + number_option(report.workload.flop_rate);
-  if (report.by_rondo_train) return text;
-  return text +
-         fmt::format(" --env RONDO_FACTOR_ROWS={:.0f}", report.workload.batch);
+  const double rows = report.workload.factor_rows;
+  if (report.by_rondo_train || rows == 0) return text;
+  return text + fmt::format(" --env RONDO_FACTOR_ROWS={:.0f}", rows);
 }
 
 // The batch of `rondo train` is that of all workers.

@@ -21,7 +21,7 @@ std::optional<Factors> chosen_factors(const Gradient& gradient,
       .gradient = size_of(wire_of(gradient.values.dtype(), exchange)),
       .factor = size_of(wire_of(factors->left.dtype(), exchange))};
   if (!factors_pay(*factors, wire, exchange.size, options,
-                   exchange.server_share))
+                   exchange.server_share, exchange.least_rows))
     return std::nullopt;
   return factors;
 }

@@ -102,13 +102,14 @@ int64_t rows_of(const Factors& factors, const FactorOptions& options) {
 }
 
 bool factors_pay(const Factors& factors, const ElementSizes& wire, int ranks,
-                 const FactorOptions& options,
-                 const ServerShare& server_share) {
+                 const FactorOptions& options, const ServerShare& server_share,
+                 int64_t least_rows) {
   const int64_t known = rows_of(factors, options);
   if (known == kAny) return false;
   const auto left = static_cast<double>(columns_of(factors.left));
   const auto right = static_cast<double>(columns_of(factors.right));
-  const double others = static_cast<double>(known) * (ranks - 1);
+  const double others =
+      static_cast<double>(std::max(known, least_rows)) * (ranks - 1);
   // Bytes that a rank sends.
   const double whole = left * right * static_cast<double>(wire.gradient);
   const double reduced = sent_share(ranks, server_share.of(whole)) * whole;

@@ -36,8 +36,9 @@ inline constexpr double kFlopRate = 1e11;
 struct FactorOptions {
   FactorUse use = FactorUse::kAuto;
   // How many rows a factor has on a rank where the graph does not know: the
-  // batch. 0: what RONDO_FACTOR_ROWS says; else unknown, and then the model
-  // finds nothing cheaper.
+  // batch, or where layers see several rows of an example as many times that,
+  // the most of any. 0: what RONDO_FACTOR_ROWS says; else unknown, and then the
+  // model finds nothing cheaper.
   int64_t rows = 0;
   // What the model reckons with: bytes a second that a rank sends, and
   // floating-point operations a second that it computes. 0: what a strategy of
@@ -80,9 +81,11 @@ struct ElementSizes {
 };
 
 // Whether it takes less time to send factors and to multiply those of all ranks
-// than to reduce the product, of which a share may go through servers.
+// than to reduce the product, of which a share may go through servers. They are
+// taken to have `least_rows`, even if they are known to have fewer.
 RONDO_API bool factors_pay(const Factors& factors, const ElementSizes& wire,
                            int ranks, const FactorOptions& options,
-                           const ServerShare& server_share = {});
+                           const ServerShare& server_share = {},
+                           int64_t least_rows = 0);
 
 }  // namespace rondo
