@@ -84,6 +84,8 @@ def bring_up(name, shape, token, fresh=False):
             lab.down()
             keep()  # if that failed, the caretaker tries it too
             raise
+        if not fresh:
+            ignore_signals()  # it is there to stay, so who made it has succeeded
         keep()
         return lab
 

@@ -17,21 +17,19 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 
 from errors import LabError, ProgramError, UsageError
 from processes import (
-    FORWARDED,
     child_of,
     dying_with,
     end,
-    handle_signals,
     held_signals,
     join,
     processes_with,
     start_time,
+    take_signals,
     tool,
 )
 from rates import bits_per_second
@@ -107,6 +105,11 @@ class Lab:
                 self.hold(index)
 
     def save(self):
+        # Held: who leaves while the file is being closed would be kept from it.
+        with held_signals():
+            self.write_state()
+
+    def write_state(self):
         with tempfile.NamedTemporaryFile("w", dir=self.folder, delete=False) as f:
             json.dump(self.state, f)
         os.replace(f.name, self.file)
@@ -288,8 +291,7 @@ class Lab:
             for name in NAMESPACES:
                 join(f"{namespaces}/{name}")
             os.chdir(here)
-            handle_signals(signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, (*FORWARDED, signal.SIGCHLD))
+            take_signals()
 
         try:
             join(f"{namespaces}/pid")

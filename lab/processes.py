@@ -53,11 +53,12 @@ def join(path):
 
 
 def dying_with(parent):
-    """What a child calls to end with its parent, which it may not see from a host."""
+    """What a child calls to end with its parent."""
 
     def begin():
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() not in (parent, 0):
+        # Who has a host's pids does not see it, but its /proc still does.
+        if parent_of("self") != parent:
             os._exit(1)
 
     return begin
@@ -155,6 +156,12 @@ def exit_code(returncode):
 def handle_signals(handler):
     for number in FORWARDED:
         signal.signal(number, handler)
+
+
+def take_signals():
+    """What a child calls that is going to be a program, which gets them itself."""
+    handle_signals(signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*FORWARDED, signal.SIGCHLD))
 
 
 def ignore_signals():

@@ -50,7 +50,7 @@ def check_program(command):
 
 def opened(file):
     """For a program to read, from its beginning; nothing where there is no file."""
-    file = file or os.devnull
+    file = os.devnull if file is None else file
     try:
         # A pipe would be waited for, and read by all of them together.
         if os.path.isfile(file) or os.path.samefile(file, os.devnull):
@@ -73,14 +73,14 @@ def run_one(lab, index, command):
 
 def run_in_group(lab, index, command, terminal):
     awaited = {*FORWARDED, signal.SIGCHLD}
-    # Ctrl-C before there is a program would else be taken for one that reaches it.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD} if terminal else awaited)
-    child = lab.enter(index, command, start_new_session=not terminal)
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    child = lab.enter(index, command, start_new_session=not terminal)
+    early = signal.sigpending()  # from a terminal, too, that had not reached it yet
     while child.poll() is None:
         came = signal.sigwaitinfo(awaited)
         # The kernel's, not of `kill`. A hang-up is for who leads the session only.
-        from_terminal = terminal and came.si_code > 0
+        from_terminal = terminal and came.si_code > 0 and came.si_signo not in early
+        early.discard(came.si_signo)
         if came.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid():
             from_terminal = False
         if came.si_signo != signal.SIGCHLD and not from_terminal:

@@ -16,9 +16,11 @@ pytestmark = needs_root
 
 
 def in_own_run(steps):
-    """Runs shell commands where no other lab of this machine is to be seen."""
+    """Runs shell commands where no other lab of this machine is to be seen, and of
+    which nothing stays."""
+    alone = "unshare --mount --pid --fork --kill-child --mount-proc".split()
     return subprocess.run(
-        ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs lab /run || exit\n{steps}"],
+        [*alone, "sh", "-c", f"mount -t tmpfs lab /run || exit\n{steps}"],
         capture_output=True,
         text=True,
         timeout=100,

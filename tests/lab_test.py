@@ -308,21 +308,21 @@ def test_each_rank_reads_the_input_from_its_beginning(hosts, tmp_path):
     assert none.stdout == ""
 
 
-@pytest.mark.parametrize("kind", ["fifo", "pipe", "folder", "null", "missing"])
+@pytest.mark.parametrize("kind", ["fifo", "pipe", "folder", "null", "missing", ""])
 def test_the_input_is_a_file_that_each_rank_can_read(hosts, kind, tmp_path):
     file = tmp_path / "input"
     if kind == "fifo":
         os.mkfifo(file)
     elif kind == "folder":
         file.mkdir()
-    file = {"pipe": "/dev/stdin", "null": os.devnull}.get(kind, file)
+    file = {"pipe": "/dev/stdin", "null": os.devnull, "": ""}.get(kind, file)
     words = [LAB, "run", "--name", NAME, "-n", "2", "--input", file, "--", "cat"]
     done = subprocess.run(words, input="", capture_output=True, text=True, timeout=20)
     if kind == "null":
         assert (done.returncode, done.stderr) == (0, "")
         return
     assert done.returncode == 2
-    said = "No such file" if kind == "missing" else "into a file"
+    said = "No such file" if kind in ("missing", "") else "into a file"
     assert f"--input {file}: " in done.stderr and said in done.stderr
 
 
@@ -379,11 +379,13 @@ RACKS = ["up", "--hosts", "2", "--topology", "racks"]
         (["run"], "needs a command", 2),
         (["down"], "no lab", 1),
         (["down", "--", "true"], "down takes no command", 2),
+        (["down", "--all"], "--all: not allowed with argument --name", 2),
         (["list", "--", "true"], "list takes no command", 2),
     ],
 )
 def test_what_cannot_work_is_explained(arguments, said, code):
-    done = lab(*arguments[:1], "--name", f"{NAME}_x", *arguments[1:], check=False)
+    name = ["--name", f"{NAME}_x"] if arguments[0] != "list" else []
+    done = lab(*arguments[:1], *name, *arguments[1:], check=False)
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr

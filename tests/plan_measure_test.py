@@ -7,13 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from labs import needs_root
 from launches import RONDO, clean_env
 
 HOST = f"{getpass.getuser()}@127.0.0.1"
 NAME = f"measure_{os.getpid()}"
 MODEL = ["--params", "1M", "--step-time", "0.1"]
-
-in_a_lab = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 
 
 def rondo(*words):
@@ -40,7 +39,7 @@ def two_hosts():
     lab("down")
 
 
-@in_a_lab
+@needs_root
 def test_a_job_measures_its_links(two_hosts, tmp_path):
     # Two ranks on each host; one of them measures.
     file = tmp_path / "plan.json"
@@ -56,7 +55,7 @@ def test_a_job_measures_its_links(two_hosts, tmp_path):
     assert 0 < network["latency"] < 0.01
 
 
-@in_a_lab
+@needs_root
 def test_racks_of_hosts_that_the_job_names(two_hosts, tmp_path):
     # Of which the options alone would make one host.
     file = tmp_path / "plan.json"
@@ -66,7 +65,7 @@ def test_racks_of_hosts_that_the_job_names(two_hosts, tmp_path):
     assert (network["hosts"], network["racks"]) == (2, 2)
 
 
-@in_a_lab
+@needs_root
 def test_other_numbers_with_the_measured_links(two_hosts, tmp_path):
     file = tmp_path / "plan.json"
     options = ["--measure", "--workers", 64, "--gpus-per-host", 8, "--json", file]
@@ -86,7 +85,7 @@ rd.train.export_meta_graph("graph.meta")
 """
 
 
-@in_a_lab
+@needs_root
 def test_only_the_first_rank_needs_the_graph(two_hosts, tmp_path):
     subprocess.run([sys.executable, "-c", GRAPH], check=True, timeout=60, cwd=tmp_path)
     script = (

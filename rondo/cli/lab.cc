@@ -48,6 +48,9 @@ Result<std::string> find_script() {
 // Returns only when it fails.
 Status run_script(const CommandLine& line) {
   RONDO_ASSIGN_OR_RETURN(std::string script, find_script());
+  if (!find_program("python3", process_environment(), "").ok())
+    return error(Code::kUnavailable,
+                 "it needs python3, which is not on PATH; install it");
   // It starts parameter servers, which are this command.
   RONDO_ASSIGN_OR_RETURN(const std::string self, own_path());
   setenv("LAB_RONDO", self.c_str(), 1);
@@ -61,7 +64,7 @@ Status run_script(const CommandLine& line) {
   argv.push_back(nullptr);
   execv(script.c_str(), argv.data());
   return errno_error(Code::kUnavailable, errno,
-                     fmt::format("{} cannot be run; it needs python3", script));
+                     fmt::format("{} cannot be run", script));
 }
 
 }  // namespace
