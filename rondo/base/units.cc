@@ -84,6 +84,10 @@ Result<double> parse(std::string_view text, const Wanted& wanted) {
     return error(Code::kInvalidArgument, "\"{}\" is no {}: write it like {}",
                  text, wanted.what, wanted.examples);
   const Unit* unit = find_unit(wanted.units, found->unit);
+  if (unit == nullptr && found->unit.empty())
+    return error(Code::kInvalidArgument,
+                 "\"{}\" has no unit; write a {} like {}", text, wanted.what,
+                 wanted.examples);
   if (unit == nullptr)
     return error(Code::kInvalidArgument,
                  "\"{}\": \"{}\" is no unit of a {}; write it like {}", text,
@@ -180,7 +184,9 @@ std::string number_option(double number) {
 }
 
 std::string seconds_text(double seconds) {
-  if (seconds >= 1 || seconds == 0) return fmt::format("{:.3g} s", seconds);
+  constexpr double kRounding = 1e-13;  // less than any time that can be given
+  if (std::abs(seconds) < kRounding) return "0 s";
+  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} us", seconds * 1e6);
 }

@@ -51,7 +51,7 @@ TEST(Units, ErrorsSayWhatToWrite) {
   };
   EXPECT_THAT(said(parse_rate("fast")), HasSubstr("write it like 1gbit"));
   EXPECT_THAT(said(parse_rate("1gb")), HasSubstr("\"gb\" is no unit"));
-  EXPECT_THAT(said(parse_rate("1")), HasSubstr("\"\" is no unit"));
+  EXPECT_THAT(said(parse_rate("1")), HasSubstr("\"1\" has no unit"));
   EXPECT_THAT(said(parse_rate("-1gbit")), HasSubstr("more than zero"));
   EXPECT_THAT(said(parse_rate("0gbit")), HasSubstr("more than zero"));
   EXPECT_THAT(said(parse_rate("infgbit")), HasSubstr("no rate"));
@@ -74,6 +74,9 @@ TEST(Units, Texts) {
   EXPECT_EQ(seconds_text(7.19), "7.19 s");
   EXPECT_EQ(seconds_text(0.0123), "12.3 ms");
   EXPECT_EQ(seconds_text(5e-5), "50 us");
+  EXPECT_EQ(seconds_text(1e-11), "1e-05 us");
+  EXPECT_EQ(seconds_text(0), "0 s");
+  EXPECT_EQ(seconds_text(1.4e-20), "0 s");  // what rounding leaves of nothing
 }
 
 }  // namespace

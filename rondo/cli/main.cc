@@ -1,5 +1,7 @@
 // The `rondo` command: a table of sub-commands, each in a file of its own.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "rondo/cli/command.h"
@@ -46,7 +48,13 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "rondo: this command takes no program after --\n");
     return kUsageError;
   }
-  return line.action();
+  const int code = line.action();
+  // What has been printed, as to a full disk, may not have arrived.
+  if (code != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
+    return code;
+  std::fprintf(stderr, "rondo: the output cannot be written: %s\n",
+               std::strerror(errno));
+  return 1;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -133,6 +134,12 @@ Result<std::vector<Host>> read_hostfile(const std::string& file) {
   if (!in)
     return error(Code::kInvalidArgument, "--hostfile {}: {}", file,
                  std::strerror(errno));
+  std::error_code failed;
+  if (std::filesystem::is_directory(file, failed))
+    return error(Code::kInvalidArgument,
+                 "--hostfile {}: a folder; give a file with a host on each "
+                 "line",
+                 file);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   auto hosts = parse_hostfile(text);
   if (!hosts.ok()) return hosts.status().with_context(file);

@@ -42,6 +42,7 @@ TEST(Hosts, FilesTakeTheUsualForms) {
             "a=4 b=2 c=3 d=1 ");
   EXPECT_THAT(show(parse_hostfile("a slots=many\n")), HasSubstr("'many'"));
   EXPECT_THAT(show(parse_hostfile("# nothing\n")), HasSubstr("empty"));
+  EXPECT_THAT(show(read_hostfile("/tmp")), HasSubstr("/tmp: a folder"));
 }
 
 TEST(Hosts, RanksAreNumberedHostByHost) {
