@@ -146,6 +146,57 @@ def test_a_saved_graph(tmp_path):
     assert "no gradients" in bare.stderr and "minimize" in bare.stderr
 
 
+TWICE = """
+import sys
+import rondo as rd
+
+x = rd.placeholder(rd.float32, [None, 10])
+w = rd.Variable(rd.zeros([10, 5]), name="w")
+loss = rd.reduce_sum(rd.matmul(x, w))
+rd.train.GradientDescentOptimizer(0.1).minimize(loss)
+rd.train.AdamOptimizer(0.1).minimize(loss)
+rd.train.export_meta_graph(sys.argv[1])
+"""
+
+EMPTY = """
+import sys
+import rondo as rd
+
+words = rd.placeholder(rd.int64, [0])
+table = rd.Variable(rd.zeros([10, 5]))
+loss = rd.reduce_sum(rd.nn.embedding_lookup(table, words))
+rd.train.GradientDescentOptimizer(0.1).minimize(loss)
+rd.train.export_meta_graph(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [(TWICE, "update the variable w"), (EMPTY, "nothing to exchange")],
+    ids=["twice", "empty"],
+)
+def test_graphs_that_are_no_step_are_explained(tmp_path, program, said):
+    graph = tmp_path / "graph.meta"
+    subprocess.run([sys.executable, "-c", program, graph], check=True, timeout=60)
+    done = plan(graph, "--workers", "2")
+    assert done.returncode == 2
+    assert str(graph) in done.stderr and said in done.stderr
+    assert not done.stdout
+
+
+def test_output_that_cannot_be_written_is_said():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [RONDO, "plan", *document({})],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert "the output cannot be written: No space left" in done.stderr
+
+
 MEASURED = """
 import sys
 import rondo as rd

@@ -38,6 +38,7 @@ bool is_lower_bound(const Method& method, const Network& network) {
 ExchangeCosts::ExchangeCosts(const Method& method, const Network& network)
     : method_(method),
       network_(seen_by(method, network)),
+      ring_network_(network),
       loads_(link_loads(method, network)) {}
 
 ExchangeCost ExchangeCosts::reduction(double bytes) const {
@@ -71,10 +72,10 @@ ExchangeCost ExchangeCosts::gather(const PlannedExchange& exchange) const {
   const double bytes = exchange.traveling(method_.bf16);
   if (method_.by_keys())
     return served(bytes, exchange.answers(network_.workers) * bytes, bytes);
+  const double share = exchange.bytes > 0 ? bytes / exchange.bytes : 1;
   ExchangeCost cost;
   for (const double round : exchange.rounds()) {
-    const ExchangeCost one =
-        gather_cost(network_, round * bytes / exchange.bytes);
+    const ExchangeCost one = gather_cost(ring_network_, round * share);
     cost.worker_bytes += one.worker_bytes;
     cost.link_bytes += one.link_bytes;
     cost.seconds += one.seconds;

@@ -42,11 +42,13 @@ class ExchangeCosts {
   // `bytes` that each worker gives to servers, and `back` that it gets, when
   // they have so large a `part` of all workers.
   ExchangeCost served(double bytes, double back, double part) const;
-  // Rows or a factor.
+  // Rows or a factor, which go around the ring whatever the method is, but to
+  // servers.
   ExchangeCost gather(const PlannedExchange& exchange) const;
 
   const Method method_;
-  const Network network_;
+  const Network network_;  // as its messages see it
+  const Network ring_network_;
   const std::vector<MessageLoad> loads_;
 };
 

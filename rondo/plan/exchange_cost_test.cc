@@ -118,6 +118,29 @@ TEST_P(ExchangeCostTest, SecondsOfSmallMessages) {
   }
 }
 
+// Of a few blocks, where what goes first takes a good part of the time.
+TEST_P(ExchangeCostTest, SecondsOfAFewBlocks) {
+  for (const double bytes : {256 << 10, 2 << 20})
+    for (const Method& method : methods_for(network())) {
+      const int keys = method.by_keys() ? kKeys : 1;
+      const std::vector<PlannedExchange> exchanges(static_cast<size_t>(keys),
+                                                   {.bytes = bytes / keys});
+      const double cost = ExchangeCosts(method, network()).at_once(exchanges);
+      const double expected = simulated(method, network(), bytes);
+      EXPECT_LE(cost, 1.2 * expected) << method.name() << ", " << bytes;
+      EXPECT_GE(cost, 0.4 * expected) << method.name() << ", " << bytes;
+    }
+}
+
+TEST(ExchangeCost, NoRowsTakeNoBytes) {
+  const Network network{.workers = 4, .hosts = 4, .link = 1e9, .latency = 1e-3};
+  const PlannedExchange none{.gather = true, .table_rows = 10};
+  const ExchangeCost cost =
+      ExchangeCosts({.kind = MethodKind::kRing}, network).of(none);
+  EXPECT_EQ(cost.worker_bytes, 0);
+  EXPECT_NEAR(cost.seconds, 3e-3, 1e-9);
+}
+
 TEST(ExchangeCost, TheRingIsTheDocuments) {
   const Network network{.workers = 4, .hosts = 4, .link = 125e6, .latency = 0};
   const ExchangeCost cost =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "rondo/collectives/tree.h"
 
@@ -107,9 +108,12 @@ MessageLoad beside_load(const Method& method, const Network& network) {
           .servers;
   const double n = network.workers;
   const double k = method.spare;
-  MessageLoad busiest;
+  MessageLoad busiest{.pushes = std::numeric_limits<double>::max()};
+  const auto pushes_of = [&](const Place& place) {
+    return place.workers * (k - place.servers) / k;
+  };
   const auto add = [&](const Place& place, double& load, double& more) {
-    const double pushes = place.workers * (k - place.servers) / k;
+    const double pushes = pushes_of(place);
     const double answers = place.servers * (n - place.workers) / k;
     load = std::max(load, pushes + answers);
     more = std::max({more, pushes, answers});
@@ -118,9 +122,11 @@ MessageLoad beside_load(const Method& method, const Network& network) {
     Place& here = hosts[static_cast<size_t>(host)];
     here.workers = network.workers_on(host);
     add(here, busiest.link, busiest.more_link);
-    if (here.servers > 0)
+    if (here.servers > 0) {
       busiest.senders =
           std::max(busiest.senders, network.workers - network.workers_on(host));
+      busiest.pushes = std::min(busiest.pushes, pushes_of(here));
+    }
     Place& rack = racks[static_cast<size_t>(network.rack_of(host))];
     rack.workers += here.workers;
     rack.servers += here.servers;

@@ -22,8 +22,10 @@ struct MessageLoad {
   // messages those within a host.
   int hops = 0;
   int local_hops = 0;
-  // Most workers that send to a server beside others over its host's link.
+  // Most workers that send to a server beside others over its host's link, and
+  // what the workers of a server's host push to others, at least.
   int senders = 0;
+  double pushes = 0;
 };
 
 // Of all links at once, but for the butterfly: of one step after another. Empty

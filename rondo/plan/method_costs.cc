@@ -132,9 +132,11 @@ ExchangeCost tree_cost(const Network& network, const MessageLoad& each,
     // The root gives it to its children, one at each level.
     cost = local(network, tree_depth(n) * bytes, 2 * each.hops);
   } else {
-    // To the root and back.
+    // To the root and back. The first block of one of these hops is among the
+    // bytes of the busiest link.
     cost.link_bytes = each.link * bytes;
-    cost.seconds = seconds_of(network, cost.link_bytes, each.uplink * bytes) +
+    cost.seconds = seconds_of(network, cost.link_bytes, each.uplink * bytes) -
+                   first_blocks(network, bytes) / network.link +
                    2 * (each.hops - each.local_hops) * hop(network, bytes) +
                    2 * each.local_hops * local_hop(network, bytes);
   }
@@ -189,10 +191,11 @@ ExchangeCost served_beside_cost(const Method& method, const Network& network,
   ExchangeCost cost;
   cost.worker_bytes = bytes;
   cost.link_bytes = each.link * traded.less + each.more_link * beyond;
-  // There and back; sums leave when a part of all workers has arrived.
-  cost.startup =
-      2 * network.latency +
-      each.senders * std::min(bytes / method.spare, part) / network.link;
+  // There and back; sums leave when a part of all workers has arrived, and what
+  // the server's host pushes meanwhile has left.
+  const double arrives = each.senders * std::min(bytes / method.spare, part);
+  cost.startup = 2 * network.latency +
+                 std::max(0.0, arrives - each.pushes * bytes) / network.link;
   const double uplink = each.uplink * traded.less + each.more_uplink * beyond;
   cost.seconds = seconds_of(network, cost.link_bytes, uplink) + cost.startup;
   return cost;

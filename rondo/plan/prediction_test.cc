@@ -153,7 +153,7 @@ TEST(Prediction, ServersBesideWorkersTakeTheRingsTime) {
 
 TEST(Prediction, HalfPrecisionIsAVariantOfRingAndHierarchical) {
   Workload workload = vgg();
-  workload.with_factors = [](int, double, double) {
+  workload.with_factors = [](int, const FactorTerms&) {
     return std::vector<PlannedExchange>{
         {.bytes = 1e7, .ready = 1, .gather = true}};
   };
@@ -236,6 +236,20 @@ TEST(Prediction, TheRateNeededGivesTheEfficiency) {
   EXPECT_NEAR(0.55 / times.step, 0.75, 0.001);
 }
 
+// With links of 2 GB/s and more, all of the gradients travel, and not a
+// hundredth of them as factors; 100 GB/s are enough for all of them.
+TEST(Prediction, TheSlowestRateThatIsEnough) {
+  Workload workload = vgg();
+  workload.with_factors = [](int, const FactorTerms& terms) {
+    return std::vector<PlannedExchange>{
+        {.bytes = terms.link < 2e9 ? 5.5e6 : 550e6, .ready = 1}};
+  };
+  const Method method{.kind = MethodKind::kRing, .factors = true};
+  const auto rate = rate_for(0.95, method, four_hosts(), workload, {});
+  EXPECT_LT(rate.value(), 2e9);
+  EXPECT_GT(rate.value(), 2e8);
+}
+
 TEST(Prediction, NoRateHelpsAgainstAStraggler) {
   const Method ring{.kind = MethodKind::kRing};
   EXPECT_FALSE(
@@ -249,6 +263,27 @@ TEST(Prediction, BadInputIsExplained) {
   idle.step_seconds = 0;
   EXPECT_THAT(predict(four_hosts(), idle).status().message(),
               HasSubstr("more than zero"));
+}
+
+// Rows go around the ring whatever the method is; in small blocks as well.
+TEST(Prediction, OfRowsAloneTheRing) {
+  Workload rows = vgg();
+  const PlannedExchange table{.bytes = 496e3,
+                              .ready = 1,
+                              .gather = true,
+                              .rows = 4000,
+                              .table_rows = 1e5,
+                              .index_bytes = 8};
+  rows.buckets = rows.keys = {table};
+  rows.buckets_for = rows.keys_for = {};
+  for (const int workers : {8, 300}) {
+    const Network network{.workers = workers, .hosts = workers, .link = 125e6};
+    const Prediction prediction = predict(network, rows).value();
+    EXPECT_EQ(find(prediction, "star").step.step,
+              find(prediction, "ring").step.step);
+    EXPECT_THAT(prediction.methods[prediction.recommended].method.name(),
+                testing::AnyOf("ring", HasSubstr("beside")));
+  }
 }
 
 TEST(Prediction, OneWorkerNeedsNothing) {

@@ -11,17 +11,24 @@
 namespace rondo {
 namespace {
 
+// How much longer one time of a step is than another. Sums of the same times in
+// another order may differ in their last digits.
+double beyond(double longer, double shorter, double step) {
+  const double by = longer - shorter;
+  return by > 1e-12 * step ? by : 0;
+}
+
 class StepSimulator {
  public:
   StepSimulator(const Method& method, const Network& network,
                 const Workload& workload, const StepOptions& options)
       : method_(method),
-        network_(seen_by(method, network.for_messages())),
         workload_(workload),
         options_(options),
         slowness_(slowness(network.workers, options.stragglers)),
         exchanges_(exchanges(network)),
-        costs_(method, network_) {}
+        network_(seen_by_messages(network.for_messages())),
+        costs_(method, network.for_messages()) {}
 
   Result<StepTimes> run() {
     StepTimes times;
@@ -44,9 +51,8 @@ class StepSimulator {
     else
       times.step = step_of(0, slowest, ended);
     times.waiting = (slowest - 1) * workload_.step_seconds;
-    // Sums of the same times in another order may differ in their last digit.
-    const double beyond = times.step - times.computation - times.waiting;
-    times.exposed = beyond > 1e-12 * times.step ? beyond : 0;
+    times.exposed =
+        beyond(times.step, times.computation + times.waiting, times.step);
     return times;
   }
 
@@ -57,6 +63,12 @@ class StepSimulator {
     return method_.by_keys() && options_.most_blocks == 0
                ? workload_.keys
                : exchanges_by(method_, network, workload_);
+  }
+  // Where all exchanges go around the ring, the method has no messages.
+  Network seen_by_messages(const Network& network) const {
+    const bool all = std::ranges::all_of(
+        exchanges_, [this](const auto& one) { return around_the_ring(one); });
+    return all ? network : seen_by(method_, network);
   }
   // Seconds, by exchange and worker. By closed forms, where all workers come to
   // the end at once, one stands for all.
@@ -204,15 +216,19 @@ class StepSimulator {
   }
 
   const Method& method_;
-  const Network network_;  // as messages see it
   const Workload& workload_;
   const StepOptions& options_;
   const std::vector<double> slowness_;
   const std::vector<PlannedExchange> exchanges_;
+  const Network network_;  // as messages see it
   const ExchangeCosts costs_;
 };
 
 }  // namespace
+
+double StepTimes::hidden() const {
+  return beyond(communication, exposed, step);
+}
 
 std::vector<double> slowness(int workers, const Stragglers& stragglers) {
   std::vector<double> slow(static_cast<size_t>(workers), 1.0);
@@ -231,8 +247,9 @@ std::vector<PlannedExchange> exchanges_by(const Method& method,
     return workload.keys_for ? workload.keys_for(method.spare) : workload.keys;
   if (method.factors && workload.with_factors)
     return workload.with_factors(network.workers,
-                                 network.hosts > 1 ? network.link : 0,
-                                 workload.flop_rate);
+                                 {.link = network.hosts > 1 ? network.link : 0,
+                                  .flop_rate = workload.flop_rate,
+                                  .bf16 = method.bf16});
   return workload.buckets_for ? workload.buckets_for(network.workers)
                               : workload.buckets;
 }

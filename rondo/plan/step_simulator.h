@@ -41,9 +41,7 @@ struct StepTimes {
   double step = 0;
   bool by_messages = false;
 
-  double hidden() const {
-    return communication > exposed ? communication - exposed : 0;
-  }
+  double hidden() const;
 };
 
 // Seconds that each worker computes, in units of one worker's.

@@ -49,6 +49,13 @@ TEST(StepSimulator, WhatIsReadyEarlierHides) {
               0.01);
 }
 
+// A difference of sums is not quite nothing.
+TEST(StepSimulator, WhatIsExposedWhollyDoesNotHide) {
+  EXPECT_EQ((StepTimes{.communication = 0.1 + 0.2, .exposed = 0.3, .step = 1})
+                .hidden(),
+            0);
+}
+
 TEST(StepSimulator, ExchangesWaitForTheOnesBefore) {
   Workload workload = lump(125e6 / 3, 1);
   workload.buckets = {{.bytes = 125e6 / 3, .ready = 0.9},
@@ -305,7 +312,7 @@ TEST(StepSimulator, RowsTravelInFullPrecision) {
 TEST(StepSimulator, FactorsCostProducts) {
   Workload workload = lump(80e6, 1);
   workload.flop_rate = 1e9;
-  workload.with_factors = [](int, double, double) {
+  workload.with_factors = [](int, const FactorTerms&) {
     return std::vector<PlannedExchange>{
         {.bytes = 1e6, .ready = 1, .gather = true, .flops = 1e8}};
   };

@@ -143,10 +143,17 @@ std::optional<double> rate_for(double efficiency, const Method& method,
     return workload.step_seconds / step_of(method, other, workload, options) >=
            efficiency;
   };
-  double low = 1e3, high = 1e14;  // 8 kbit/s, 800 Tbit/s
-  if (!reached(high)) return std::nullopt;
-  if (reached(low)) return low;
-  while (high / low > 1.0005) {
+  // A faster link is not always better, since with it fewer gradients travel as
+  // factors: the slowest that is enough is looked for.
+  constexpr double kLeast = 1e3, kMost = 1e14;  // 8 kbit/s, 800 Tbit/s
+  constexpr double kStep = 1.25;
+  double high = kLeast;
+  while (!reached(high)) {
+    if (high >= kMost) return std::nullopt;
+    high *= kStep;
+  }
+  double low = high / kStep;
+  while (high > kLeast && high / low > 1.0005) {
     const double middle = std::sqrt(low * high);
     (reached(middle) ? high : low) = middle;
   }

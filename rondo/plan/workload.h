@@ -58,9 +58,15 @@ using BucketExchanges =
 // Which server gets what depends on how many there are.
 using KeyExchanges = std::function<std::vector<PlannedExchange>(int servers)>;
 // How gradients travel depends on the number of workers, the bytes a second of
-// a link (0: all are on one host), and the operations a second of a worker.
+// a link (0: all are on one host), the operations a second of a worker, and
+// the precision on the wire.
+struct FactorTerms {
+  double link = 0;
+  double flop_rate = 0;
+  bool bf16 = false;
+};
 using FactorExchanges = std::function<std::vector<PlannedExchange>(
-    int workers, double rate, double flop_rate)>;
+    int workers, const FactorTerms& terms)>;
 
 struct Workload {
   std::string name;

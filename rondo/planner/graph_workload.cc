@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "rondo/graph/placement/cost_model.h"
 #include "rondo/planner/step_clock.h"
@@ -111,27 +112,24 @@ class ExchangeReader {
   const StepClock clock_;
 };
 
-// Those that gradients of the step have.
-std::vector<Factors> all_factors(const TrainingStep& step) {
-  std::vector<Factors> all;
-  for (const GradientAndVariable& one : step.gradients) {
-    if (!one.gradient || one.gradient.sparse()) continue;
-    if (auto factors = factors_of(one.gradient.values))
-      all.push_back(*std::move(factors));
-  }
-  return all;
+std::optional<Factors> factors_of(const GradientAndVariable& one) {
+  if (!one.gradient || one.gradient.sparse()) return std::nullopt;
+  return factors_of(one.gradient.values);
 }
 
 }  // namespace
 
-bool leaves_rows_open(const TrainingStep& step) {
-  return std::ranges::any_of(all_factors(step), [](const Factors& factors) {
-    return rows_of(factors, {}) == kAny;
-  });
+std::vector<bool> open_factors(const TrainingStep& step) {
+  std::vector<bool> open;
+  for (const GradientAndVariable& one : step.gradients) {
+    const auto factors = factors_of(one);
+    open.push_back(factors && rows_of(*factors, {}) == kAny);
+  }
+  return open;
 }
 
 Workload workload_of(const TrainingStep& step, double batch,
-                     const NodeTimes& times, bool rows_are_open) {
+                     const NodeTimes& times, const std::vector<bool>& open) {
   const auto reader = std::make_shared<ExchangeReader>(step, batch, times);
   Workload workload;
   workload.batch = batch;
@@ -146,21 +144,28 @@ Workload workload_of(const TrainingStep& step, double batch,
   workload.buckets = workload.buckets_for(2);
   workload.keys_for = [reader](int servers) { return reader->keys(servers); };
   workload.keys = workload.keys_for(1);
-  const std::vector<Factors> factors = all_factors(step);
-  if (factors.empty()) return workload;
   const auto rows = static_cast<int64_t>(batch);
+  bool any = false;
   int64_t most = 0;
-  if (rows_are_open)
-    for (const Factors& one : factors)
-      most = std::max(most, rows_of(one, {.rows = rows}));
+  for (size_t i = 0; i < step.gradients.size(); ++i) {
+    const auto factors = factors_of(step.gradients[i]);
+    any = any || factors.has_value();
+    if (factors && !open.empty() && open[i])
+      most = std::max(most, rows_of(*factors, {.rows = rows}));
+  }
+  if (!any) return workload;
+  std::vector<int64_t> least_rows;
+  for (const bool is_open : open) least_rows.push_back(is_open ? most : 0);
   workload.factor_rows = static_cast<double>(most);
-  workload.with_factors = [=](int workers, double rate, double flops) {
-    return reader->read({.group = "plan",
-                         .size = workers,
-                         .factors = {.rows = rows,
-                                     .link_rate = rate > 0 ? rate : kMemoryRate,
-                                     .flop_rate = flops},
-                         .least_rows = most});
+  workload.with_factors = [=](int workers, const FactorTerms& terms) {
+    return reader->read(
+        {.group = "plan",
+         .size = workers,
+         .wire = terms.bf16 ? DType::kBF16 : DType::kF32,
+         .factors = {.rows = rows,
+                     .link_rate = terms.link > 0 ? terms.link : kMemoryRate,
+                     .flop_rate = terms.flop_rate},
+         .least_rows = least_rows});
   };
   return workload;
 }

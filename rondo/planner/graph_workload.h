@@ -7,13 +7,15 @@
 
 namespace rondo {
 
-// Whether the graph does not know how many rows a layer's factors have.
-bool leaves_rows_open(const TrainingStep& step);
+// Of each gradient, whether it has factors of which the graph does not know how
+// many rows they have.
+std::vector<bool> open_factors(const TrainingStep& step);
 
 // Of `batch` rows for each extent that the graph leaves open. A step takes as
-// long as its nodes do. Where a program's graph leaves rows open, it chooses
-// what travels as factors by the most that any of them has.
+// long as its nodes do. A program chooses which of the `open` factors travel by
+// the most rows that any of these has, none where it is empty.
 Workload workload_of(const TrainingStep& step, double batch,
-                     const NodeTimes& times, bool rows_are_open = false);
+                     const NodeTimes& times,
+                     const std::vector<bool>& open = {});
 
 }  // namespace rondo

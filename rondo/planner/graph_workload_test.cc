@@ -68,14 +68,16 @@ TEST(GraphWorkload, UpdatesAreBehindTheLastGradient) {
   EXPECT_NEAR(updates(workload.buckets), 1 - workload.buckets.back().ready,
               0.02);
   EXPECT_NEAR(updates(workload.keys), updates(workload.buckets), 1e-9);
-  EXPECT_NEAR(updates(workload.with_factors(4, 125e6, 1e11)),
-              updates(workload.buckets), 1e-9);
+  EXPECT_NEAR(
+      updates(workload.with_factors(4, {.link = 125e6, .flop_rate = 1e11})),
+      updates(workload.buckets), 1e-9);
 }
 
 TEST(GraphWorkload, FactorsOfFullyConnectedLayers) {
   const Workload workload = of_model("vgg16");
   ASSERT_TRUE(workload.with_factors);
-  const auto exchanges = workload.with_factors(4, 125e6, 1e11);
+  const auto exchanges =
+      workload.with_factors(4, {.link = 125e6, .flop_rate = 1e11});
   const auto gathered =
       std::ranges::count_if(exchanges, &PlannedExchange::gather);
   EXPECT_EQ(gathered, 6);
@@ -97,13 +99,15 @@ TEST(GraphWorkload, RowsFollowFromTheBatch) {
   // A multiplication and an addition of each, forward and twice backward.
   EXPECT_GT(workload.step_seconds, 6 * 0.7e6 * rows / 3e10);
   // Factors of so many rows are larger than the gradients of 128 columns.
-  for (const PlannedExchange& one : workload.with_factors(4, 12.5e6, 1e11))
+  for (const PlannedExchange& one :
+       workload.with_factors(4, {.link = 12.5e6, .flop_rate = 1e11}))
     EXPECT_EQ(one.flops, 0);
 }
 
 // A layer of each of 64 places, and one of all of them together: a program
 // whose graph leaves the batch open chooses for both by the same number of
 // rows, so the factors of the second pay, but do not travel.
+// Those of a third, whose input has a batch of its own, do.
 TEST(GraphWorkload, ProgramsChooseFactorsByTheMostRows) {
   for (const int64_t batch : {kAny, int64_t{32}}) {
     const auto graph = std::make_shared<Graph>();
@@ -113,17 +117,23 @@ TEST(GraphWorkload, ProgramsChooseFactorsByTheMostRows) {
                               variable(*graph, fill(*graph, {512, 512}, 0.1)));
     const Value all = matmul(reshape(each, {-1, 64 * 512}),
                              variable(*graph, fill(*graph, {64 * 512, 64}, 0)));
-    GradientDescent({.learning_rate = 0.1}).minimize(reduce_mean(all));
+    const Value known =
+        matmul(placeholder(*graph, {.shape = PartialShape({16, 4096})}),
+               variable(*graph, fill(*graph, {4096, 64}, 0)));
+    GradientDescent({.learning_rate = 0.1})
+        .minimize(reduce_mean(all) + reduce_mean(known));
     const TrainingStep step = find_step(graph, "test").value();
-    const bool open = leaves_rows_open(step);
-    EXPECT_EQ(open, batch == kAny);
+    const std::vector<bool> open = open_factors(step);
+    const bool is_open = batch == kAny;
+    EXPECT_EQ(std::ranges::count(open, true), is_open ? 2 : 0);
     settle_shapes(step, 32);
     const Workload workload =
         workload_of(step, 32, estimated_times(step, 32, {}), open);
-    EXPECT_EQ(workload.factor_rows, open ? 32 * 64 : 0);
-    const auto exchanges = workload.with_factors(2, 12.5e6, 1e12);
+    EXPECT_EQ(workload.factor_rows, is_open ? 32 * 64 : 0);
+    const auto exchanges =
+        workload.with_factors(2, {.link = 12.5e6, .flop_rate = 1e12});
     EXPECT_EQ(std::ranges::count_if(exchanges, &PlannedExchange::gather),
-              open ? 0 : 2);
+              is_open ? 2 : 4);
   }
 }
 

@@ -18,6 +18,7 @@ NodeTimes estimated_times(const TrainingStep& step, double batch,
   DeviceInfo device;
   device.flops_per_s = rates.flops_per_s;
   device.bytes_per_s = rates.bytes_per_s;
+  device.node_seconds = rates.node_seconds;
   NodeTimes times;
   for (const Node* node : step.needed())
     times.push_back({node, costs.estimate(*node, device)});

@@ -20,6 +20,7 @@ double total_seconds(const NodeTimes& times);
 struct DeviceRates {
   double flops_per_s = 3e10;
   double bytes_per_s = 8e9;
+  double node_seconds = 2e-6;  // of each node besides, whatever the rates
 };
 
 // By the costs of operations and the device's rates, with `batch` rows for each

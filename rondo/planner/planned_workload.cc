@@ -133,14 +133,17 @@ Result<ProfileOptions> profile_options_of(const PlanOptions& options) {
 Result<Workload> graph_workload(const PlanOptions& options,
                                 const TrainingStep& step) {
   const auto batch = static_cast<double>(options.batch);
-  RONDO_ASSIGN_OR_RETURN(const DeviceRates rates, rates_of(options));
+  RONDO_ASSIGN_OR_RETURN(DeviceRates rates, rates_of(options));
+  // What nodes take besides their work is no computing, and does not say how
+  // fast somebody is whose time is known.
+  if (options.step_time != "estimate") rates.node_seconds = 0;
   StepProfile profile;
   // As training runs it, with open extents.
   if (options.measures_step()) {
     RONDO_ASSIGN_OR_RETURN(const auto how, profile_options_of(options));
     RONDO_ASSIGN_OR_RETURN(profile, profile_step(step, how));
   }
-  const bool open = leaves_rows_open(step);
+  const std::vector<bool> open = open_factors(step);
   settle_shapes(step, options.batch);
   const NodeTimes estimated = estimated_times(step, batch, rates);
   Workload workload = workload_of(
@@ -161,6 +164,11 @@ Result<Workload> graph_workload(const PlanOptions& options,
   workload.name = options.model;
   workload.flop_rate =
       rates.flops_per_s * total_seconds(estimated) / workload.step_seconds;
+  if (workload.bytes() == 0)
+    return error(Code::kInvalidArgument,
+                 "{}: the gradients have no elements, so there is nothing to "
+                 "exchange; look at the shapes of its variables and inputs",
+                 options.model);
   return workload;
 }
 

@@ -43,7 +43,7 @@ TEST(ReplayJob, IsThatOfTheWorkload) {
   Workload workload = uniform_workload(1e6);
   workload.step_seconds = 0.1;
   workload.flop_rate = 1e9;
-  workload.with_factors = [](int, double, double) {
+  workload.with_factors = [](int, const FactorTerms&) {
     return std::vector<PlannedExchange>{
         {.bytes = 100, .ready = 1, .gather = true, .flops = 1e8}};
   };

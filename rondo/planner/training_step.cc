@@ -100,6 +100,14 @@ Result<TrainingStep> find_step(const std::shared_ptr<Graph>& graph,
                                   : Gradient(node->input(0)),
                               at->second});
   }
+  std::set<std::string> updated;
+  for (const GradientAndVariable& one : step.gradients)
+    if (!updated.insert(variable_name(one.variable)).second)
+      return error(Code::kInvalidArgument,
+                   "{}: several training operations update the variable {}, "
+                   "and a step runs one of them; save the graph of a program "
+                   "that calls minimize() once for it",
+                   name, variable_name(one.variable));
   for (const GradientAndVariable& one : step.gradients)
     if (!one.variable.shape().known())
       return error(Code::kInvalidArgument,

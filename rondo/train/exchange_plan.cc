@@ -11,7 +11,8 @@ namespace {
 
 // The factors of a gradient where they are to travel.
 std::optional<Factors> chosen_factors(const Gradient& gradient,
-                                      const GradientExchange& exchange) {
+                                      const GradientExchange& exchange,
+                                      int64_t least_rows) {
   const FactorOptions& options = exchange.factors;
   if (options.use == FactorUse::kOff || !gradient || gradient.sparse())
     return std::nullopt;
@@ -21,7 +22,7 @@ std::optional<Factors> chosen_factors(const Gradient& gradient,
       .gradient = size_of(wire_of(gradient.values.dtype(), exchange)),
       .factor = size_of(wire_of(factors->left.dtype(), exchange))};
   if (!factors_pay(*factors, wire, exchange.size, options,
-                   exchange.server_share, exchange.least_rows))
+                   exchange.server_share, least_rows))
     return std::nullopt;
   return factors;
 }
@@ -37,8 +38,10 @@ class Planner {
   ExchangePlan plan() {
     std::vector<GradientAndVariable> others = gradients_;
     for (size_t i = 0; i < gradients_.size(); ++i) {
+      const int64_t least_rows =
+          exchange_.least_rows.empty() ? 0 : exchange_.least_rows[i];
       plan_.factors.push_back(
-          chosen_factors(gradients_[i].gradient, exchange_));
+          chosen_factors(gradients_[i].gradient, exchange_, least_rows));
       if (gradients_[i].gradient) {
         tell(i);
         begin_by(last_of(i));

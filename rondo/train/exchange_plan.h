@@ -18,9 +18,9 @@ struct GradientExchange {
   FactorOptions factors = {};
   // Of each bucket, what goes through servers that reduce: the strategy hybrid.
   ServerShare server_share = {};
-  // For a plan that knows more than the program will: factors are chosen as if
-  // they had so many rows at least.
-  int64_t least_rows = 0;
+  // For a plan that knows more than the program will: the factors of each
+  // gradient are chosen as if they had so many rows at least. Empty: of none.
+  std::vector<int64_t> least_rows = {};
 };
 
 // How one gradient travels, and what that costs.
