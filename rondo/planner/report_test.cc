@@ -47,6 +47,8 @@ TEST(PlanReport, PageNeedsNothingElse) {
   EXPECT_THAT(page, AllOf(HasSubstr("<svg"), HasSubstr("</html>"),
                           HasSubstr("&lt;b&gt;&amp;"), Not(HasSubstr("src=")),
                           Not(HasSubstr("http")), Not(HasSubstr("nan"))));
+  // Of ticks that are near each other, one has its number.
+  EXPECT_THAT(page, AllOf(HasSubstr(">40</text>"), Not(HasSubstr(">50</"))));
 }
 
 // What it costs is not communication.

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kWidth = 760, kHeight = 380;
 constexpr double kLeft = 60, kRight = 220, kTop = 36, kBottom = 54;
+constexpr double kLabel = 20;  // of a tick's: nearer, they would be one
 constexpr std::array<std::string_view, 8> kColours = {
     "#4e79a7", "#f28e2b", "#e15759", "#76b7b2",
     "#59a14f", "#b07aa1", "#9c755f", "#555555"};
@@ -60,9 +61,12 @@ class Plot {
       label(kLeft - 8, y(percent / 100.0) + 4, "end",
             fmt::format("{} %", percent));
     }
+    double labelled = -kLabel;
     for (const double at : sweep_.at) {
       line(x(at), y(0), x(at), y(0) + 4, "axis");
+      if (x(at) - labelled < kLabel) continue;
       label(x(at), y(0) + 18, "middle", options_.tick(at));
+      labelled = x(at);
     }
     line(kLeft, y(0), kWidth - kRight, y(0), "axis");
     label((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle", options_.axis);
