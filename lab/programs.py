@@ -75,7 +75,8 @@ def run_in_group(lab, index, command, terminal):
     awaited = {*FORWARDED, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     child = lab.enter(index, command, start_new_session=not terminal)
-    early = signal.sigpending()  # from a terminal, too, that had not reached it yet
+    # Also of a terminal's: they may not have reached it, and twice is better.
+    early = signal.sigpending()
     while child.poll() is None:
         came = signal.sigwaitinfo(awaited)
         # The kernel's, not of `kill`. A hang-up is for who leads the session only.

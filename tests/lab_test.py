@@ -379,7 +379,6 @@ RACKS = ["up", "--hosts", "2", "--topology", "racks"]
         (["run"], "needs a command", 2),
         (["down"], "no lab", 1),
         (["down", "--", "true"], "down takes no command", 2),
-        (["down", "--all"], "--all: not allowed with argument --name", 2),
         (["list", "--", "true"], "list takes no command", 2),
     ],
 )
