@@ -49,11 +49,12 @@ int run(int argc, char** argv) {
     return kUsageError;
   }
   const int code = line.action();
+  errno = 0;
   // What has been printed, as to a full disk, may not have arrived.
   if (code != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
     return code;
-  std::fprintf(stderr, "rondo: the output cannot be written: %s\n",
-               std::strerror(errno));
+  std::fprintf(stderr, "rondo: the output cannot be written%s%s\n",
+               errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
   return 1;
 }
 
