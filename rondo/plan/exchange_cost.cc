@@ -30,6 +30,7 @@ Network seen_by(const Method& method, const Network& network) {
 bool is_lower_bound(const Method& method, const Network& network) {
   return method.kind == MethodKind::kTree ||
          method.kind == MethodKind::kHybrid || method.beside ||
+         (method.kind == MethodKind::kServers && network.has_uplinks()) ||
          (method.kind == MethodKind::kStar && star_waits(network)) ||
          (method.kind == MethodKind::kButterfly &&
           !std::has_single_bit(static_cast<unsigned>(network.workers)));

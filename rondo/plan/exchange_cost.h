@@ -2,10 +2,10 @@
 // workers, without looking at messages one by one.
 //
 // The busiest link decides, and latencies are added where messages wait for
-// each other. For the tree, the hybrid, servers beside workers, the star in
-// racks or on hosts with different numbers of workers, and the butterfly of a
-// number of workers that is no power of two this is a lower bound: some links
-// wait for others.
+// each other. For the tree, the hybrid, servers beside workers or in racks, the
+// star in racks or on hosts with different numbers of workers, and the
+// butterfly of a number of workers that is no power of two this is a lower
+// bound: some links wait for others.
 #pragma once
 
 #include <span>

@@ -18,8 +18,9 @@ constexpr int kKeys = 16;
 
 // Servers get a vector key by key, several at a time, so that all of them have
 // something to do from the beginning.
-double simulated(const Method& method, const Network& network, double bytes) {
-  const int keys = method.by_keys() ? kKeys : 1;
+double simulated(const Method& method, const Network& network, double bytes,
+                 int most_keys = kKeys) {
+  const int keys = method.by_keys() ? most_keys : 1;
   std::vector<SimulatedOperation> operations(static_cast<size_t>(keys));
   for (SimulatedOperation& operation : operations) {
     operation.plans = reduction_plans(method, network,
@@ -118,18 +119,20 @@ TEST_P(ExchangeCostTest, SecondsOfSmallMessages) {
   }
 }
 
-// Of a few blocks, where what goes first takes a good part of the time.
+// Of a few blocks, where what goes first takes a good part of the time; servers
+// get them as many keys, or as one.
 TEST_P(ExchangeCostTest, SecondsOfAFewBlocks) {
-  for (const double bytes : {256 << 10, 2 << 20})
-    for (const Method& method : methods_for(network())) {
-      const int keys = method.by_keys() ? kKeys : 1;
-      const std::vector<PlannedExchange> exchanges(static_cast<size_t>(keys),
-                                                   {.bytes = bytes / keys});
-      const double cost = ExchangeCosts(method, network()).at_once(exchanges);
-      const double expected = simulated(method, network(), bytes);
-      EXPECT_LE(cost, 1.2 * expected) << method.name() << ", " << bytes;
-      EXPECT_GE(cost, 0.4 * expected) << method.name() << ", " << bytes;
-    }
+  for (const double bytes : {256 << 10, 2 << 20, 16 << 20})
+    for (const int most_keys : {1, kKeys})
+      for (const Method& method : methods_for(network())) {
+        const int keys = method.by_keys() ? most_keys : 1;
+        const std::vector<PlannedExchange> exchanges(static_cast<size_t>(keys),
+                                                     {.bytes = bytes / keys});
+        const double cost = ExchangeCosts(method, network()).at_once(exchanges);
+        const double expected = simulated(method, network(), bytes, most_keys);
+        EXPECT_LE(cost, 1.2 * expected) << method.name() << ", " << bytes;
+        EXPECT_GE(cost, 0.4 * expected) << method.name() << ", " << bytes;
+      }
 }
 
 TEST(ExchangeCost, NoRowsTakeNoBytes) {
@@ -259,14 +262,14 @@ TEST(Network, HostsMayHaveDifferentNumbersOfWorkers) {
   EXPECT_THAT(network.check().message(), ::testing::HasSubstr("add up"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, ExchangeCostTest,
-                         ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8},
-                                           Case{5, 5}, Case{16, 16}, Case{8, 2},
-                                           Case{16, 4}, Case{4, 1}, Case{3, 1},
-                                           Case{5, 1}, Case{4, 4, 2, 25e6},
-                                           Case{8, 8, 2, 25e6},
-                                           Case{6, 2, 1, 0, {4, 2}},
-                                           Case{8, 3, 1, 0, {1, 4, 3}}));
+INSTANTIATE_TEST_SUITE_P(
+    Networks, ExchangeCostTest,
+    ::testing::Values(Case{2, 2}, Case{4, 4}, Case{8, 8}, Case{5, 5},
+                      Case{16, 16}, Case{8, 2}, Case{16, 4}, Case{4, 1},
+                      Case{3, 1}, Case{5, 1}, Case{4, 4, 2, 25e6},
+                      Case{8, 8, 2, 25e6}, Case{4, 4, 2, 125e6},
+                      Case{8, 8, 2, 125e6}, Case{6, 2, 1, 0, {4, 2}},
+                      Case{8, 3, 1, 0, {1, 4, 3}}));
 
 }  // namespace
 }  // namespace rondo

@@ -217,7 +217,10 @@ ExchangeCost served_apart_cost(const Method& method, const Network& network,
   cost.link_bytes =
       std::max(network.most_on_a_host() * traded.more + ring.link_bytes,
                n * traded.more / k);
-  double uplink = 0;
+  // There and back; sums leave when a part of all workers has arrived.
+  const double arrives = n * std::min(share * bytes / k, part) / network.link;
+  cost.startup = 2 * network.latency + arrives;
+  double uplink = 0;  // seconds
   const std::vector<int> racks = workers_in_racks(network);
   for (size_t rack = 0; rack < racks.size(); ++rack) {
     const double workers = racks[rack];
@@ -226,17 +229,18 @@ ExchangeCost served_apart_cost(const Method& method, const Network& network,
                                    static_cast<double>(racks.size()));
     const double given = workers * (k - spare) / k;
     const double answered = spare * (n - workers) / k;
-    uplink = std::max(
-        uplink, (given + answered) * traded.less +
-                    std::max(given, answered) * (traded.more - traded.less) +
-                    ring.worker_bytes);
+    if (!network.has_uplinks()) break;
+    const double sent =
+        (given + answered) * traded.less +
+        std::max(given, answered) * (traded.more - traded.less) +
+        ring.worker_bytes;
+    // Until sums leave, it has what workers push.
+    const double pushed = given * share * bytes / network.uplink;
+    uplink = std::max(uplink, sent / network.uplink + 2 * network.latency +
+                                  std::max(0.0, arrives - pushed));
   }
-  // There and back; sums leave when a part of all workers has arrived.
-  cost.startup = 2 * network.latency +
-                 n * std::min(share * bytes / k, part) / network.link;
-  cost.seconds =
-      std::max(seconds_of(network, cost.link_bytes, uplink) + cost.startup,
-               ring.seconds);
+  cost.seconds = std::max(
+      {cost.link_bytes / network.link + cost.startup, uplink, ring.seconds});
   return cost;
 }
 
