@@ -1,7 +1,5 @@
 // The `rondo` command: a table of sub-commands, each in a file of its own.
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 
 #include "rondo/cli/command.h"
@@ -49,12 +47,13 @@ int run(int argc, char** argv) {
     return kUsageError;
   }
   const int code = line.action();
-  errno = 0;
-  // What has been printed, as to a full disk, may not have arrived.
+  // What has been printed, as to a full disk, may not have arrived. By now
+  // nobody knows why.
   if (code != 0 || (std::fflush(stdout) == 0 && !std::ferror(stdout)))
     return code;
-  std::fprintf(stderr, "rondo: the output cannot be written%s%s\n",
-               errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
+  std::fprintf(stderr,
+               "rondo: not all of the output could be written; is the disk "
+               "full?\n");
   return 1;
 }
 
